@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::limits::MEMORY_LIMIT;
-use crate::dissect::{DissectOptions, Stack};
+use crate::dissect::{DissectOptions, Note, Stack};
 use crate::keys::expectation::Expectation;
 use crate::model::{Address, Spi, Timestamp};
 
@@ -113,6 +113,12 @@ impl<T> Settings<T> {
     }
 }
 
+/// Whether a frame bears this SPI, in UDP also where it is decided in the end whether the flow carries ESP.
+fn bears(stack: &Stack, wanted: Spi) -> bool {
+    let may_be_wanted = |note: &Note| matches!(note, Note::UdpCandidate { spi, .. } if *spi == wanted);
+    stack.sas.iter().any(|sa| sa.spi == wanted) || stack.notes.iter().any(may_be_wanted)
+}
+
 impl Settings {
     /// Whether a frame of this time is wanted. A frame without a time is, unless a limit was given.
     #[inline]
@@ -133,8 +139,7 @@ impl Settings {
     #[cold]
     fn admits_slow(&self, stack: &Stack) -> bool {
         let peer = self.peer.is_none_or(|peer| stack.ips.iter().any(|ip| ip.src == peer || ip.dst == peer));
-        let spi = self.spi.is_none_or(|spi| stack.sas.iter().any(|sa| sa.spi == spi));
-        peer && spi
+        peer && self.spi.is_none_or(|spi| bears(stack, spi))
     }
 
     /// In which setting the two differ, in words.

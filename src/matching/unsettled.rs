@@ -3,10 +3,12 @@
 mod for_gateway;
 mod left_over;
 mod offloaded;
+mod proved;
 
 use std::collections::BTreeMap;
 
 pub(super) use self::left_over::LeftOver;
+use self::proved::is_closed;
 use crate::matching::Matcher;
 use crate::matching::content::alike::FARTHEST_ALIKE;
 use crate::matching::measure::clock::{Basis, Clock};
@@ -174,7 +176,10 @@ impl Matcher {
             return Some(own);
         }
         let again = losses.repeated.get(&at).copied().unwrap_or(0);
-        let unproved = self.unproved(at, sa, lost).filter(|_| left_over || missing > 0);
+        // Each packet in the tunnel has its plaintext packet, and each missing number one that has none: that is all, whichever they are. Beyond an
+        // edge others might be theirs.
+        let is_closed = sa.is_by_order() && uncovered == 0 && is_closed(sa, missing, missed + aside);
+        let unproved = self.unproved(at, sa, (missed, lost)).filter(|_| !is_closed && (left_over || missing > 0));
         if let Some(own) = unproved.or_else(|| among_equals(sa, (missed, lost), again, self.edge(sa, uncovered))) {
             return Some(own);
         }
@@ -183,7 +188,7 @@ impl Matcher {
             || sa.ambiguous.saturating_mul(MOST_AMBIGUOUS) > sa.matched
                 && self.missed_beside(at, losses) > 0
                 && sa.alone > 0;
-        if sa.is_by_order() && unsure {
+        if sa.is_by_order() && unsure && !is_closed && !self.is_within(at, sa, missed) {
             return Some(doubt::guessed(sa.guessed.max(sa.ambiguous), sa.matched));
         }
         if sa.is_by_order() {
@@ -273,17 +278,6 @@ impl Matcher {
         let [(from, to), _] = self.ledger.recorded;
         let span = to.saturating_sub(from).max(1) as f64;
         if uncovered == 0 { 0 } else { (FARTHEST_ALIKE as f64 / span * sa.matched as f64).min(uncovered as f64) as u64 }
-    }
-
-    /// Why a loss of `lost` packets is not known where pairs by order are not proved.
-    fn unproved(&self, at: u32, sa: &SaTally, lost: u64) -> Option<Undetermined> {
-        let proof = self.order.lane(at).and_then(|lane| self.proofs.get(lane).copied()).filter(|_| sa.is_by_order())?;
-        if proof.is_open() {
-            return Some(doubt::unproved(proof.open, proof.pairs));
-        }
-        // As many packets may be taken for lost, or lost ones for found, as there are pairs that may be others.
-        let doubtful = proof.open + proof.strays;
-        (lost > 0 && are_more_than_few(doubtful, lost)).then(|| doubt::guessed(doubtful, proof.pairs))
     }
 
     /// Why packets without counterpart may have passed where pairing does not see them. `plain`: plaintext packets without counterpart, lost or not.

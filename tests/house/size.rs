@@ -32,7 +32,6 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("engine/trials.rs", "report", 70, "a report put together member by member"),
     ("matching/measure/silence/verdict.rs", "judge", 80, "the cases of a silence, in their order"),
     ("matching/measure/tally.rs", "count", 120, "everything that one pair adds"),
-    ("matching/order/lengths.rs", "succession", 70, "one walk over lengths with its bounds"),
     ("matching/order/pairs.rs", "advance", 70, "one step of the order, with all that may stop it"),
     ("matching/order/pairs/begin.rs", "begin", 70, "the candidates for a beginning, one after the other"),
     ("matching/order/settle.rs", "block", 70, "one block with its neighbours"),

@@ -9,6 +9,7 @@ mod contract;
 mod copies;
 mod hidden;
 mod lab;
+mod lossy;
 mod padding;
 mod random;
 mod rates;

@@ -255,3 +255,25 @@ fn a_display_from_before_a_rekeying_is_no_slip() {
         only(&report(&[&shown(spi)], &[&on_wire(seen)]), "spi-mistyped");
     }
 }
+
+/// Few packets in UDP on another port than 4500 are not taken for ESP; where they bear an expected SPI, the SA is not said to be missing.
+#[test]
+fn packets_in_udp_that_bear_an_expected_spi_are_no_missing_sa() {
+    let config = stated("udp", "esp-aes esp-sha-hmac", "tunnel");
+    let datagram = |spi: u32, n: u32| {
+        let payload = [&spi.to_be_bytes()[..], &n.to_be_bytes(), &cbc(n)].concat();
+        build::udp(R1, R2, (14_500, 33_000), n as u16, &payload)
+    };
+    // Other traffic shows that this is the link of the tunnel.
+    let beside = |spi: u32| {
+        let of_another = (1..=9).map(|n| build::esp(R1, R2, 4_711, n, &cbc(n)));
+        of_another.chain((1..=4).map(move |n| datagram(spi, n)))
+    };
+    let own = report(&[&config], &[&capture("udp-own", beside(1002))]);
+    let missing = only(&own, "sa-never-seen");
+    assert_eq!(missing["severity"], "note", "{missing:#}");
+    let evidence = missing["evidence"].as_str().expect("evidence");
+    assert!(evidence.contains("4 packets") && evidence.contains("--udp-port 14500"), "{evidence}");
+    let other = report(&[&config], &[&capture("udp-other", beside(1003))]);
+    assert_ne!(only(&other, "sa-never-seen")["severity"], "note");
+}

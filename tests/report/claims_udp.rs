@@ -494,6 +494,25 @@ fn esp_on_an_unusual_port_is_found() {
     assert!(items(&report, "findings").iter().all(|finding| text(finding, "code") != "clear-traffic"));
 }
 
+#[test]
+fn a_filter_by_spi_finds_esp_on_an_unusual_port() {
+    let mut noise = Noise(18);
+    let spis = [0xc0de_0001, 0xc1de_0002];
+    let datagrams = (0..80_u32).map(|n| {
+        let way = n as usize % 2;
+        (way == 0, 14_500, 33_000, esp(&mut noise, spis[way], n / 2 + 1, 88 + 4 * (n as usize % 7)))
+    });
+    let whole = report("odd-filter-by-spi", datagrams.collect::<Vec<_>>());
+    let path = support::scratch("odd-filter-by-spi").join("made-up.pcap");
+    let args = ["report", "--format", "json", "-q", "--spi", "0xc0de0001", path.to_str().expect("UTF-8")];
+    let filtered = support::spiglass(&args).json();
+    assert_eq!(sas(&filtered), [(0xc0de_0001, 40)]);
+    let own = |report: &Value, member: &str| at(&items(report, "sas")[0], member).clone();
+    for member in ["frames", "sequence", "outer_bytes"] {
+        assert_eq!(own(&filtered, member), own(&whole, member), "{member}");
+    }
+}
+
 /// The payload of a numbered packet.
 type Payload<'a> = &'a dyn Fn(u32) -> Vec<u8>;
 

@@ -188,6 +188,33 @@ fn copies_at_another_place_are_no_replays() {
     assert_eq!(repeats.map(|finding| text(finding, "severity")), Some("warning"), "{}", at(&report, "findings"));
 }
 
+/// A mirror that shows every packet before a router and behind it: what is replayed is a replay all the same.
+#[test]
+fn replays_that_a_mirror_shows_at_two_places_are_replays() {
+    let replayed = |again: std::ops::RangeInclusive<u64>, later: u64| {
+        let mut noise = Noise(later);
+        let mut frames = Vec::new();
+        for n in 1..=300_u64 {
+            let packet = build::on_link(&build::esp(R1, R2, 7, n as u32, &noise.bytes(100)), R1, R2);
+            let further = build::on_link(&build::one_hop_further(&packet), router(1), router(2));
+            let mut show = |at: u64| frames.extend([(at, packet.clone()), (at + 20 * US, further.clone())]);
+            show(n * 10 * MS);
+            if again.contains(&n) {
+                show(n * 10 * MS + later);
+            }
+        }
+        frames.sort_by_key(|(at, _)| *at);
+        report("replayed", frames)
+    };
+    for (again, later, count) in [(51..=90, 5 * SECOND, 40), (51..=55, 500 * MS, 5), (1..=300, 50 * MS, 300)] {
+        let report = replayed(again, later);
+        let repeats = items(&report, "findings").iter().find(|finding| text(finding, "code") == "sequence-duplicate");
+        let repeats = repeats.unwrap_or_else(|| panic!("{later}: {}", at(&report, "findings")));
+        assert_eq!((text(repeats, "severity"), number(repeats, "count")), ("warning", count), "{later}: {repeats}");
+        assert!(codes(&report).contains(&"tap-copies"), "{later}: {}", at(&report, "findings"));
+    }
+}
+
 /// Two interfaces of one file, both of which see every packet, by clocks that are apart.
 #[test]
 fn packets_of_two_interfaces_are_no_replays() {

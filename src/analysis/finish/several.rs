@@ -1,7 +1,6 @@
 //! Several counters on one SA: its numbers tell neither loss nor order.
 
 use super::tap::{SaView, Tap};
-use crate::analysis::StreamState;
 use crate::analysis::state::sa::sas::SaState;
 use crate::analysis::state::sa::sequence::SequenceFigures;
 use crate::analysis::state::traffic::rates::Direction;
@@ -41,16 +40,19 @@ pub(in crate::analysis::finish) fn is_at_two_places(
     figures: &SequenceFigures,
     frames: u64,
     state: &SaState,
-    stream: &StreamState,
+    tap: &Tap<'_>,
 ) -> bool {
     /// Nine in ten, for a mirror may lose some.
     const MOST: (u64, u64) = (9, 10);
     let distinct = frames.saturating_sub(figures.duplicate);
     let most = |part: u64| part.saturating_mul(MOST.1) >= distinct.saturating_mul(MOST.0);
     let own = state.directions.first();
-    let has_room =
-        |(id, direction): &(u32, &Direction)| *id < u64::BITS && own >> *id & 1 == 1 && most(direction.sums.frames);
-    most(figures.duplicate) && stream.rates.iter().filter(has_room).count() > 1
+    // What the tap copies came again besides.
+    let copies = |direction: &Direction| if tap.copying { direction.copies.frames } else { 0 };
+    let has_room = |(id, direction): &(u32, &Direction)| {
+        *id < u64::BITS && own >> *id & 1 == 1 && most(direction.sums.frames.saturating_sub(copies(direction)))
+    };
+    most(figures.duplicate) && tap.stream.rates.iter().filter(has_room).count() > 1
 }
 
 /// Whether nearly all of its numbers came twice, in a direction that several interfaces show: each of them may show every packet, later than copies

@@ -150,6 +150,10 @@ impl Direction {
         if impossible || !one_clock {
             (self.clock.drift_ppm, self.clock.drift_uncertainty_ppm, self.clock.uncertainty_ns) = (None, None, None);
         }
+        // Of one direction the offset is what it is by definition; of two it lies in an interval, which nobody knows.
+        if self.clock.basis == Basis::BothDirections {
+            self.clock.offset_ns = None;
+        }
         if impossible {
             self.clock.offset_ns = None;
             self.without_latency(if one_clock {

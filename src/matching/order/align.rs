@@ -88,7 +88,7 @@ pub(in crate::matching) fn dear(deviation: f64, usual: f64) -> f32 {
 }
 
 /// Aligns. `makes` says whether mapping `m` makes length `esp` of a packet of these octets. The first tunnelled packet is looked for around the plain one
-/// at `lag`. Plain packets in front of the first pair cost `lead` each.
+/// at `lag`. Plain packets in front of the first pair cost `lead` each, unless they cost less than that anywhere.
 pub(in crate::matching) fn align(
     plain: &[Plain],
     tunnelled: &[Tunnelled],
@@ -97,12 +97,35 @@ pub(in crate::matching) fn align(
     delay: Delay,
     makes: impl Fn(u8, u32, u32) -> bool,
 ) -> Aligned {
-    let narrow = within(plain, tunnelled, lag, lead, delay, &makes, NARROW);
+    let by_count = |half: usize| within(plain, tunnelled, lag, lead, delay, &makes, half);
+    let narrow = by_count(NARROW);
     // Far from the edges nothing outside can be better.
-    narrow.unwrap_or_else(|| within(plain, tunnelled, lag, lead, delay, &makes, WIDE).unwrap_or_default())
+    if !narrow.edge {
+        return narrow.aligned;
+    }
+    let wide = by_count(WIDE);
+    if !wide.edge {
+        return wide.aligned;
+    }
+    // Where many packets are lost, the middle of the band is where times say that they are.
+    let Some(centres) = centres(plain, tunnelled, delay) else { return wide.aligned };
+    let by_time = Band { plain, tunnelled, centres, lead, delay, makes, half: WIDE, width: 2 * WIDE + 1 }.align();
+    if by_time.worth > wide.worth { by_time.aligned } else { wide.aligned }
 }
 
-/// Aligns in a band of so many columns on either side; `None` where the best way runs along its edge and a wider one may be better.
+/// How many plain packets were sent before each tunnelled one and with it, by the times; before the first of all, too. `None` where clocks are unknown.
+fn centres(plain: &[Plain], tunnelled: &[Tunnelled], delay: Delay) -> Option<Vec<isize>> {
+    let base = delay.base? as i64;
+    let sent = |packet: &Tunnelled| plain.partition_point(|own| own.ns <= packet.ns.saturating_sub(base)) as isize;
+    let mut centres = vec![tunnelled.first().map_or(0, sent)];
+    for packet in tunnelled {
+        let before = centres.last().copied().unwrap_or(0);
+        centres.push(if packet.hole { before } else { sent(packet).max(before) });
+    }
+    Some(centres)
+}
+
+/// Aligns in a band of so many columns on either side, the first tunnelled packet around the plain one at `lag` and each other one behind it.
 fn within(
     plain: &[Plain],
     tunnelled: &[Tunnelled],
@@ -111,7 +134,7 @@ fn within(
     delay: Delay,
     makes: &impl Fn(u8, u32, u32) -> bool,
     half: usize,
-) -> Option<Aligned> {
+) -> BandAligned {
     // The band must begin and end on the plaintext packets: what lies before or behind has no counterpart there.
     let before = usize::try_from(-lag).unwrap_or(0).saturating_sub(half / 2).min(tunnelled.len());
     let lag = lag + before as isize;
@@ -119,16 +142,26 @@ fn within(
     let reach = usize::try_from(plain.len() as isize - lag + half as isize).unwrap_or(0).min(rows.len());
     let rows = rows.get(..reach).unwrap_or_default();
     let mut aligned: Aligned = vec![None; before];
-    let (found, edge) = Band { plain, tunnelled: rows, lag, lead, delay, makes, half, width: 2 * half + 1 }.align();
-    aligned.extend(found);
+    let centres = (0..=rows.len() as isize).map(|i| i + lag).collect();
+    let found = Band { plain, tunnelled: rows, centres, lead, delay, makes, half, width: 2 * half + 1 }.align();
+    aligned.extend(found.aligned);
     aligned.resize(tunnelled.len(), None);
-    (!edge || half == WIDE).then_some(aligned)
+    BandAligned { aligned, ..found }
+}
+
+/// The best alignment within a band.
+struct BandAligned {
+    aligned: Aligned,
+    /// Whether its way runs along an edge of the band: a wider one may have a better one.
+    edge: bool,
+    worth: f32,
 }
 
 struct Band<'p, M> {
     plain: &'p [Plain],
     tunnelled: &'p [Tunnelled],
-    lag: isize,
+    /// The plain packets that the middle of each row has consumed.
+    centres: Vec<isize>,
     lead: f32,
     delay: Delay,
     makes: M,
@@ -139,8 +172,22 @@ struct Band<'p, M> {
 impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
     /// Plain packets consumed in column `k` of row `i`; `None` outside.
     fn column(&self, i: usize, k: usize) -> Option<usize> {
-        let j = i as isize + self.lag + k as isize - self.half as isize;
+        let j = self.centre(i) + k as isize - self.half as isize;
         usize::try_from(j).ok().filter(|j| *j <= self.plain.len())
+    }
+
+    fn centre(&self, i: usize) -> isize {
+        self.centres.get(i).copied().unwrap_or(0)
+    }
+
+    /// By how many plain packets the middle of the next row is ahead of that of row `i`.
+    fn shift(&self, i: usize) -> isize {
+        self.centre(i + 1) - self.centre(i)
+    }
+
+    /// The column that is so far from column `k`; `None` outside.
+    fn aside(&self, k: usize, by: isize) -> Option<usize> {
+        k.checked_add_signed(by).filter(|k| *k < self.width)
     }
 
     /// What it is worth that tunnelled packet `i` is plain packet `j`, behind the states of `from`, and the difference of their timestamps.
@@ -168,8 +215,7 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
         Some((Pairing { alone, after: from.ways().map(after) }, Some(difference)))
     }
 
-    /// The alignment, and whether the best way runs along an edge of the band.
-    fn align(&self) -> (Aligned, bool) {
+    fn align(&self) -> BandAligned {
         let rows = self.tunnelled.len();
         let mut forward = Grid::new(NOWHERE, rows + 1, self.width);
         let mut pairs = Grid::new(NO_PAIR, rows + 1, self.width);
@@ -179,9 +225,12 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
                 let mut cell = NOWHERE;
                 if i == 0 {
                     // What was sent before the first tunnelled packet.
-                    cell.plain.worth = -self.lead * j as f32;
+                    cell.plain.worth = -self.plain.iter().take(j).map(|plain| plain.skip.min(self.lead)).sum::<f32>();
                 } else {
-                    let from = forward.at(i - 1, k);
+                    // Where the row before has consumed one plain packet less, and as many.
+                    let shift = self.shift(i - 1);
+                    let (one_less, as_many) = (self.aside(k, shift - 1), self.aside(k, shift));
+                    let from = one_less.map_or(NOWHERE, |k| forward.at(i - 1, k));
                     if let Some(j) = j.checked_sub(1)
                         && let Some((pairing, last)) = self.pair(i - 1, j, &from)
                     {
@@ -191,8 +240,8 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
                         cell.pair = Way { worth: worth + pairing.alone, last: last.or(before) };
                     }
                     let skip = self.tunnelled.get(i - 1).map_or(0.0, |packet| packet.skip);
-                    if k + 1 < self.width {
-                        let Way { worth, last } = forward.at(i - 1, k + 1).best();
+                    if let Some(k) = as_many {
+                        let Way { worth, last } = forward.at(i - 1, k).best();
                         cell.tunnelled = Way { worth: worth - skip, last };
                     }
                     if let (Some(k), Some(packet)) =
@@ -205,21 +254,23 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
                 forward.set(i, k, cell);
             }
         }
-        let (mut aligned, edge) = self.trace(&forward, &pairs);
-        if !edge || self.half == WIDE {
-            self.weigh(&forward, &pairs, &mut aligned);
+        let mut found = self.trace(&forward, &pairs);
+        if !found.edge || self.half == WIDE {
+            self.weigh(&forward, &pairs, &mut found.aligned);
         }
-        (aligned, edge)
+        found
     }
 
     /// The best way through all cells. Plain packets behind the last tunnelled one belong to the next block.
-    fn trace(&self, forward: &Grid<Cell>, pairs: &Grid<Pairing>) -> (Aligned, bool) {
+    fn trace(&self, forward: &Grid<Cell>, pairs: &Grid<Pairing>) -> BandAligned {
         let mut i = self.tunnelled.len();
         let mut aligned: Aligned = vec![None; i];
         let worth = |k: &usize| forward.at(i, *k).best().worth;
         let best = (0..self.width).max_by(|a, b| worth(a).total_cmp(&worth(b)));
-        let Some(mut k) = best.filter(|k| worth(k) > NEVER / 2.0) else { return (aligned, true) };
-        let mut edge = false;
+        let Some(mut k) = best.filter(|k| worth(k) > NEVER / 2.0) else {
+            return BandAligned { aligned, edge: true, worth: NEVER };
+        };
+        let (mut edge, worth) = (false, worth(&k));
         // Which state the way behind came from; at the end the best one.
         let mut state = None;
         while i > 0 {
@@ -236,23 +287,26 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
             match at {
                 0 => {
                     let Some(j) = self.column(i, k).and_then(|j| j.checked_sub(1)) else { break };
+                    let pairing = pairs.at(i, k);
                     i -= 1;
                     if let Some(found) = aligned.get_mut(i) {
                         *found = Some((j, 0.0));
                     }
-                    state = Some(entry(&forward.at(i, k), &pairs.at(i + 1, k)).0);
+                    let Some(before) = self.aside(k, self.shift(i) - 1) else { break };
+                    k = before;
+                    state = Some(entry(&forward.at(i, k), &pairing).0);
                 }
                 1 => match k.checked_sub(1) {
                     Some(before) => k = before,
                     None => break,
                 },
-                _ => (i, k) = (i - 1, k + 1),
-            }
-            if k >= self.width {
-                break;
+                _ => match self.aside(k, self.shift(i - 1)) {
+                    Some(before) => (i, k) = (i - 1, before),
+                    None => break,
+                },
             }
         }
-        (aligned, edge)
+        BandAligned { aligned, edge, worth }
     }
 
     /// How much worse the best alignment without each pair is: from the end back, what remains behind each cell.
@@ -283,16 +337,17 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
             }
             // Row i from row i + 1.
             let skip = self.tunnelled.get(i).map_or(0.0, |packet| packet.skip);
+            let (shift, lead) = (self.shift(i), if i == 0 { self.lead } else { f32::MAX });
             let mut right = [NEVER; 3];
             for k in (0..self.width).rev() {
                 let mut own = [NEVER; 3];
                 if let Some(j) = self.column(i, k) {
-                    let Pairing { alone, after } = pairs.at(i + 1, k);
-                    let by_gap = k.checked_sub(1).map_or(NEVER, |k| of(&later, k)[2] - skip);
-                    let by_plain =
-                        self.plain.get(j).map_or(NEVER, |plain| right[1] - if i == 0 { self.lead } else { plain.skip });
+                    let paired = self.aside(k, 1 - shift);
+                    let Pairing { alone, after } = paired.map_or(NO_PAIR, |k| pairs.at(i + 1, k));
+                    let by_gap = self.aside(k, -shift).map_or(NEVER, |k| of(&later, k)[2] - skip);
+                    let by_plain = self.plain.get(j).map_or(NEVER, |plain| right[1] - plain.skip.min(lead));
                     let rest = by_gap.max(by_plain);
-                    let pair = of(&later, k)[0] + alone;
+                    let pair = paired.map_or(NEVER, |k| of(&later, k)[0]) + alone;
                     own = after.map(|after| rest.max(pair + after));
                 }
                 if let Some(place) = now.get_mut(k) {

@@ -10,7 +10,7 @@ use super::align;
 use super::delay::{Delay, median};
 use super::evidence::{self, Alignment, CERTAIN, Partner, Streams};
 use super::lane::{Lane, Place, PlainItem, TunnelItem};
-use super::lengths::succession;
+use super::lengths::{pieces, succession};
 use super::refit::refit;
 use crate::matching::limits::MAX_WAITING;
 use crate::matching::order::pairs::{SAMPLE, SaInfo};
@@ -164,16 +164,30 @@ impl Search<'_> {
         if !self.end && lane.tunnelled().len() <= MAX_WAITING / 2 {
             return None;
         }
-        let places: Vec<Place> = lane.places(lane.tunnelled().len()).into_iter().filter(|place| !place.hole).collect();
-        let rows: Vec<align::Tunnelled> = places.iter().map(|place| lane.tunnelled_of(place, self.ledger)).collect();
-        let found = succession(plain, &rows, |mapping, inner, esp| lane.mappings.makes(mapping, inner, esp))?;
-        let pair = |(partner, place): (&Option<usize>, &Place)| Some((*items.get((*partner)?)?, place.item));
-        let pairs: Vec<(PlainItem, TunnelItem)> = found.partners.iter().zip(&places).filter_map(pair).collect();
+        let makes = |mapping: u8, inner: u32, esp: u32| lane.mappings.makes(mapping, inner, esp);
+        let rows = |places: &[Place]| -> Vec<align::Tunnelled> {
+            places.iter().map(|place| lane.tunnelled_of(place, self.ledger)).collect()
+        };
+        let numbered = lane.places(lane.tunnelled().len());
+        let seen: Vec<Place> = numbered.iter().filter(|place| !place.hole).copied().collect();
+        // Behind the numbers packets are lost with them; before they have numbers, without a trace.
+        let whole = succession(plain, &rows(&seen), makes).map(|found| (found, &seen));
+        let whole = whole.or_else(|| {
+            let has_holes = seen.len() < numbered.len();
+            has_holes.then(|| succession(plain, &rows(&numbered), makes)).flatten().map(|found| (found, &numbered))
+        });
+        let is_whole = whole.is_some();
+        let (found, places) = whole.or_else(|| Some((pieces(plain, &rows(&seen), makes)?, &seen)))?;
+        let pair = |(partner, place): (&Option<usize>, &Place)| {
+            let item = items.get((*partner)?)?;
+            (!place.hole).then_some((*item, place.item))
+        };
+        let pairs: Vec<(PlainItem, TunnelItem)> = found.partners.iter().zip(places).filter_map(pair).collect();
         let differences: Vec<i64> = pairs.iter().map(|(p, t)| t.ns.saturating_sub(p.ns)).collect();
         let delay = Delay::of(&differences)?;
         let base = delay.base.unwrap_or(0.0) as i64;
         let mut flows: BTreeMap<FlowId, u32> = BTreeMap::new();
-        let pairs = if self.end {
+        let pairs = if self.end && is_whole {
             pairs.into_iter().map(|(p, t)| (p.serial, t.serial)).collect()
         } else {
             pairs.iter().for_each(|(plain, _)| *flows.entry(plain.flow).or_default() += 1);

@@ -1,11 +1,13 @@
 //! One direction of opaque ESP: its packets in the order in which they were encrypted, beside the plaintext packets in the order in which
 //! they were sent.
 
+mod skips;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 
-use super::align;
+use self::skips::SeenLoss;
 use super::delay::Delay;
 use super::settle::overtaken::Overtaken;
 use crate::analysis::limits::{RUN_GAP_NS, RUN_STEP};
@@ -14,17 +16,6 @@ use crate::matching::packets::flows::{Class, FlowId};
 use crate::matching::packets::ledger::{Ledger, Plain, Serial, TunnelledFate};
 use crate::matching::packets::mapping::Mappings;
 
-/// What a plaintext packet without counterpart costs, in nats: of a flow that goes through the tunnel (before a gateway counts them
-/// packets are rarely lost; behind the other one they may overtake each other), and of one that nobody knows.
-const SKIP_SELECTED: f32 = 12.0;
-const SKIP_APPEARED: f32 = 6.0;
-pub(in crate::matching) const SKIP_UNKNOWN: f32 = 2.5;
-/// What a tunnelled packet without counterpart costs: in front of the gateway it is a stranger, behind it it was lost.
-const SKIP_STRANGER: f32 = 14.0;
-const SKIP_LOST_BEHIND: f32 = 5.5;
-const SKIP_HOLE: f32 = 10.0;
-/// Both, where the plain tap does not see all that goes into the tunnel.
-const SKIP_UNSEEN: f32 = 5.0;
 /// A plaintext packet in a lane.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::matching) struct PlainItem {
@@ -123,6 +114,8 @@ pub(in crate::matching) struct Lane {
     pub(in crate::matching) level: Option<Level>,
     /// Packets of both sides that were left over lately.
     pub(in crate::matching) overtaken: Overtaken,
+    /// What became of the packets that were settled lately.
+    pub(in crate::matching) seen_loss: SeenLoss,
     passed: Passed,
     /// What was passed by before the first pair.
     before: Passed,
@@ -319,32 +312,6 @@ impl Lane {
             places.push(Place { item, hole: false });
         }
         places
-    }
-
-    pub(in crate::matching) fn plain_of(&self, item: &PlainItem, ledger: &Ledger) -> align::Plain {
-        let skip = match ledger.flows.class(item.flow) {
-            Class::Selected if self.encapsulated => SKIP_SELECTED,
-            Class::Selected => SKIP_APPEARED,
-            _ => SKIP_UNKNOWN,
-        };
-        align::Plain { ns: item.ns, bytes: item.bytes, skip }
-    }
-
-    pub(in crate::matching) fn tunnelled_of(&self, place: &Place, ledger: &Ledger) -> align::Tunnelled {
-        let skip = match (place.hole, self.encapsulated) {
-            (_, true) if self.partial => SKIP_UNSEEN,
-            (true, _) => SKIP_HOLE,
-            (false, true) => SKIP_STRANGER,
-            (false, false) => SKIP_LOST_BEHIND,
-        };
-        let packet = ledger.tunnel.get(place.item.serial).filter(|packet| packet.complete);
-        align::Tunnelled {
-            ns: place.item.ns,
-            esp: packet.and_then(|packet| packet.esp),
-            mapping: self.mappings.number(place.item.sa),
-            hole: place.hole,
-            skip,
-        }
     }
 }
 

@@ -3,9 +3,12 @@
 //! Where a queue holds packets back for longer than their distance, times tell nothing; a few rare lengths among thousands of equal packets
 //! still do. An alignment counts only if every packet fits it, and if each shifted one is contradicted.
 
+mod pieces;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+pub(in crate::matching) use self::pieces::pieces;
 use super::align::{Plain, Tunnelled};
 use super::evidence::{CERTAIN, DECISIVE};
 use crate::matching::limits::MAX_WAITING;
@@ -16,6 +19,10 @@ const COMPARISONS: usize = 1 << 27;
 const ENOUGH: usize = 16;
 /// What a packet of another length says against an alignment, in nats.
 const CONTRADICTED: f64 = 8.0;
+/// In the place of a length, where a number is missing: any may be there.
+const HOLE: usize = usize::MAX;
+/// Of a plaintext packet whose length no packet in the tunnel has.
+const UNSEEN: usize = usize::MAX - 1;
 
 /// One alignment by the order of packets.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,44 +40,10 @@ pub(in crate::matching) fn succession(
     tunnelled: &[Tunnelled],
     makes: impl Fn(u8, u32, u32) -> bool,
 ) -> Option<Succession> {
-    if tunnelled.len() > MAX_WAITING || tunnelled.iter().any(|packet| packet.esp.is_none() || packet.hole) {
-        return None;
-    }
-    let mut numbers: BTreeMap<(u8, u32), usize> = BTreeMap::new();
-    let mut there: Vec<usize> = Vec::with_capacity(tunnelled.len());
-    for packet in tunnelled {
-        let next = numbers.len();
-        there.push(*numbers.entry((packet.mapping, packet.esp?)).or_insert(next));
-    }
-    // A plaintext packet of a length that makes none of those was not in the tunnel.
-    let mut known: BTreeMap<u32, Option<usize>> = BTreeMap::new();
-    let mut here: Vec<(usize, usize)> = Vec::new();
-    for (at, packet) in plain.iter().enumerate() {
-        let kind = known.entry(packet.bytes).or_insert_with(|| {
-            numbers.iter().find(|((mapping, esp), _)| makes(*mapping, packet.bytes, *esp)).map(|(_, kind)| *kind)
-        });
-        if let Some(kind) = kind {
-            here.push((at, *kind));
-        }
-    }
+    let sides = Sides::of(plain, tunnelled, makes)?;
+    let Sides { there, here, worth } = &sides;
     let least = there.len().min(here.len());
-    if least < ENOUGH {
-        return None;
-    }
-    let mut counts = vec![(0_usize, 0_usize); numbers.len()];
-    there.iter().filter_map(|kind| counts.get_mut(*kind).map(|count| count.0 += 1)).for_each(drop);
-    here.iter().filter_map(|(_, kind)| counts.get_mut(*kind).map(|count| count.1 += 1)).for_each(drop);
-    let share = |(one, other): &(usize, usize)| {
-        (*one as f64 / there.len() as f64).max(*other as f64 / here.len() as f64).clamp(1e-4, 1.0)
-    };
-    let worth: Vec<f64> = counts.iter().map(|count| -share(count).ln()).collect();
-    let kinds = Kinds {
-        there: &there,
-        here: &here,
-        rest: rest(&there, &worth),
-        worth: &worth,
-        comparisons: Cell::new(COMPARISONS),
-    };
+    let kinds = Kinds { there, here, rest: rest(there, worth), worth, comparisons: Cell::new(COMPARISONS) };
     if kinds.rest.first().is_none_or(|all| *all < CERTAIN) {
         return None;
     }
@@ -95,6 +68,59 @@ pub(in crate::matching) fn succession(
         here.get(at).map(|(plain, _)| *plain)
     };
     Some(Succession { partners: (0..there.len()).map(partner).collect(), weight })
+}
+
+/// The lengths of both sides as numbers.
+struct Sides {
+    /// Of the packets in the tunnel; [`HOLE`] where a number is missing.
+    there: Vec<usize>,
+    /// Of those plaintext packets that may be in the tunnel, with their indices.
+    here: Vec<(usize, usize)>,
+    /// What a packet of each length says that fits, in nats.
+    worth: Vec<f64>,
+}
+
+impl Sides {
+    /// `None` where there are too few packets or too many, or some have no length.
+    fn of(plain: &[Plain], tunnelled: &[Tunnelled], makes: impl Fn(u8, u32, u32) -> bool) -> Option<Self> {
+        if tunnelled.len() > MAX_WAITING || tunnelled.iter().any(|packet| packet.esp.is_none() && !packet.hole) {
+            return None;
+        }
+        let mut numbers: BTreeMap<(u8, u32), usize> = BTreeMap::new();
+        let mut there: Vec<usize> = Vec::with_capacity(tunnelled.len());
+        for packet in tunnelled {
+            if packet.hole {
+                there.push(HOLE);
+                continue;
+            }
+            let next = numbers.len();
+            there.push(*numbers.entry((packet.mapping, packet.esp?)).or_insert(next));
+        }
+        // A plaintext packet of a length that makes none of those was not in the tunnel, or was lost with its number.
+        let unseen = tunnelled.iter().any(|packet| packet.hole).then_some(UNSEEN);
+        let mut known: BTreeMap<u32, Option<usize>> = BTreeMap::new();
+        let mut here: Vec<(usize, usize)> = Vec::new();
+        for (at, packet) in plain.iter().enumerate() {
+            let kind = known.entry(packet.bytes).or_insert_with(|| {
+                let made = numbers.iter().find(|((mapping, esp), _)| makes(*mapping, packet.bytes, *esp));
+                made.map(|(_, kind)| *kind).or(unseen)
+            });
+            if let Some(kind) = kind {
+                here.push((at, *kind));
+            }
+        }
+        if there.len().min(here.len()) < ENOUGH {
+            return None;
+        }
+        let mut counts = vec![(0_usize, 0_usize); numbers.len()];
+        there.iter().filter_map(|kind| counts.get_mut(*kind).map(|count| count.0 += 1)).for_each(drop);
+        here.iter().filter_map(|(_, kind)| counts.get_mut(*kind).map(|count| count.1 += 1)).for_each(drop);
+        let share = |(one, other): &(usize, usize)| {
+            (*one as f64 / there.len() as f64).max(*other as f64 / here.len() as f64).clamp(1e-4, 1.0)
+        };
+        let worth: Vec<f64> = counts.iter().map(|count| -share(count).ln()).collect();
+        Some(Self { there, here, worth })
+    }
 }
 
 /// The lengths of both sides as numbers, those of the plain side with their packets.
@@ -144,6 +170,9 @@ impl Kinds<'_> {
         let (mut weight, mut compared) = (0.0, 0);
         for ((one, (_, other)), at) in pairs.take(left).zip(first..) {
             compared += 1;
+            if *one == HOLE {
+                continue;
+            }
             weight += if one == other { self.worth(*one) } else { -CONTRADICTED };
             if one != other && is_in_vain(weight, at) {
                 weight = f64::NAN;
@@ -248,6 +277,50 @@ mod tests {
             .collect();
         let (plain, tunnelled) = sides(&lengths, 0, 60_000);
         assert_eq!(succession(&plain, &tunnelled, makes), None);
+    }
+
+    #[test]
+    fn a_number_that_is_missing_keeps_its_place() {
+        let rare = [0, 1, 2, 57, 101, 230, 231, 390, 398, 399];
+        let (plain, mut tunnelled) = sides(&transfer(&rare), 0, 400);
+        for at in [7, 57, 150, 151, 398] {
+            (tunnelled[at].hole, tunnelled[at].esp) = (true, None);
+        }
+        let found = succession(&plain, &tunnelled, makes).expect("one alignment");
+        assert!(found.partners.iter().enumerate().all(|(at, partner)| *partner == Some(at)));
+    }
+
+    /// Packets that were lost without a number: what lies between them is found piece by piece.
+    #[test]
+    fn pieces_between_losses_are_found() {
+        let lengths: Vec<u32> =
+            (0..600_u32).map(|at| [64, 128, 200, 512, 1_000, 1_300][mixed(at) as usize % 6]).collect();
+        let (plain, whole) = sides(&lengths, 0, 600);
+        let lost = |at: &usize| mixed(*at as u32 + 9_000) % 50 == 0;
+        let kept: Vec<usize> = (0..600).filter(|at| !lost(at)).collect();
+        let tunnelled: Vec<Tunnelled> = kept.iter().map(|at| whole[*at]).collect();
+        assert_eq!(succession(&plain, &tunnelled, makes), None);
+        let found = pieces(&plain, &tunnelled, makes).expect("pieces");
+        let pairs = || found.partners.iter().zip(&kept).filter_map(|(partner, at)| Some(((*partner)?, *at)));
+        assert!(pairs().count() > 200, "{}", pairs().count());
+        // Of two equal packets in a row either may be the lost one.
+        let is_equal = |partner: usize, at: usize| lengths[partner] == lengths[at] && partner.abs_diff(at) == 1;
+        assert!(pairs().all(|(partner, at)| partner == at || is_equal(partner, at)));
+        // Of what repeats itself no piece is where it is found.
+        let (plain, whole) = sides(&lengths[..150].repeat(4), 0, 600);
+        let tunnelled: Vec<Tunnelled> = kept.iter().map(|at| whole[*at]).collect();
+        assert_eq!(pieces(&plain, &tunnelled, makes), None);
+        // Nor are there pieces of other traffic, or of equal packets.
+        let others: Vec<u32> = (0..600_u32).map(|at| lengths[mixed(at + 70_000) as usize % 600]).collect();
+        assert_eq!(pieces(&sides(&others, 0, 600).0, &tunnelled, makes), None);
+        let (plain, whole) = sides(&[512; 600], 0, 600);
+        assert_eq!(pieces(&plain, &kept.iter().map(|at| whole[*at]).collect::<Vec<_>>(), makes), None);
+    }
+
+    /// A number that looks like chance.
+    fn mixed(at: u32) -> u32 {
+        let word = (u64::from(at) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((word ^ word >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as u32
     }
 
     #[test]

@@ -14,7 +14,7 @@ use self::smooth::NEAR;
 use super::align;
 use super::beginning::Beginning;
 use super::delay::Delay;
-use super::lane::{Hole, Lane, Level, Place, PlainItem, SKIP_UNKNOWN, TunnelItem};
+use super::lane::{Hole, Lane, Level, Place, PlainItem, TunnelItem};
 use crate::matching::packets::flows::{Class, FlowId};
 use crate::matching::packets::ledger::{Ledger, PairBasis, PlainFate, Serial, TunnelledFate};
 
@@ -108,7 +108,9 @@ impl Lane {
             places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
         let wanted = tunnelled.len() + 256;
         let mut candidates = self.next_candidates(ledger, wanted);
-        let mut plain: Vec<align::Plain> = candidates.iter().map(|(_, item)| self.plain_of(item, ledger)).collect();
+        let told = is_diverse(&tunnelled);
+        let mut plain: Vec<align::Plain> =
+            candidates.iter().map(|(_, item)| self.plain_among(item, ledger, told)).collect();
         // What the plain side did not see has no place in an alignment.
         let unseen = unseen(&plain, &tunnelled, delay).filter(|_| self.begun);
         if let Some(Unseen { rows: 0, until, .. }) = unseen {
@@ -134,9 +136,10 @@ impl Lane {
             let aligned: align::Aligned = (0..end).map(|at| Some((at, f32::MAX))).collect();
             self.settle(ledger, &block, end, &aligned);
         } else {
-            let lead = if self.begun { SKIP_UNKNOWN } else { 0.1 };
+            // Before the first block nobody knows what of the plaintext side is in the tunnel.
+            let lead = if self.begun { f32::MAX } else { 0.1 };
             // Where lengths differ much, a few packets settle a doubt.
-            let short = self.begun && is_diverse(tunnelled);
+            let short = self.begun && told;
             let rows = if short { tunnelled.get(..4 * AROUND).unwrap_or(tunnelled) } else { tunnelled };
             let end = if short { end.min(2 * AROUND) } else { end };
             let before = outage(&plain, rows, delay);
@@ -147,7 +150,7 @@ impl Lane {
             let mut aligned = align(&plain);
             let items: Vec<PlainItem> = candidates.iter().map(|(_, item)| *item).collect();
             if hint(ledger, &items, &aligned) {
-                plain = items.iter().map(|item| self.plain_of(item, ledger)).collect();
+                plain = items.iter().map(|item| self.plain_among(item, ledger, told)).collect();
                 aligned = align(&plain);
             }
             self.settle(ledger, &block, end, &aligned);
@@ -304,8 +307,10 @@ impl Lane {
                 Some((self.holes.get(&key)?.plain?.0, key))
             })
             .collect();
+        let mut lost = 0;
         for item in self.plain.drain(..behind) {
             if ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting) {
+                lost += usize::from(ledger.flows.class(item.flow) == Class::Selected);
                 let hole = holes.iter().find(|(serial, _)| *serial == item.serial).map(|(_, hole)| *hole);
                 let confidence = hole.and_then(|hole| self.holes.get(&hole)).map_or(0.5, |hole| hole.confidence);
                 let raw = hole
@@ -314,6 +319,7 @@ impl Lane {
                 self.overtaken.plain(ledger, item, raw.is_some());
             }
         }
+        self.seen_loss.add(differences.len(), lost);
         self.join(ledger, places.get(..end).and_then(<[Place]>::last).map(|place| place.item.ns));
         self.forget(places, end);
         self.delay = Delay::learn(self.delay, &differences, self.encapsulated).or(self.delay);

@@ -8,6 +8,7 @@
 mod lengths;
 mod pair;
 mod parts;
+mod proof;
 mod runs;
 
 use std::cell::OnceCell;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use self::lengths::PartLengths;
 use self::pair::{ENDS, LONGEST, Made, PlacedPair, change, distance, middle, usual};
 use self::parts::ProofPart;
+pub(in crate::matching) use self::proof::Proof;
 use super::{align::dear, delay::median_of, lane::Level};
 use crate::matching::Matcher;
 use crate::matching::packets::ledger::{Tunnelled, TunnelledFate};
@@ -46,44 +48,6 @@ const MOST_STRAY: usize = 4;
 const DRIFT: f64 = 1e-4;
 /// How sure a pair is at most that is not proved.
 const UNPROVED: f32 = 0.3;
-
-/// What is known of the stretches of one lane.
-#[derive(Clone, Copy, Default, Debug)]
-pub(in crate::matching) struct Proof {
-    /// The latest stretch that is proved, and its delay at the end.
-    latest: Option<(u32, Level)>,
-    /// Pairs, and those of them that are not proved.
-    pub(in crate::matching) pairs: u64,
-    pub(in crate::matching) open: u64,
-    /// Pairs of proved stretches that are unlike their neighbours, while another packet fits better.
-    pub(in crate::matching) strays: u64,
-    /// Pairs before the first stretch that is proved, and after the last.
-    leading: u64,
-    trailing: u64,
-}
-
-impl Proof {
-    /// Whether too many pairs are open, at the ends or in all, to say how many packets were lost.
-    pub(in crate::matching) const fn is_open(&self) -> bool {
-        /// Open pairs at both ends: at most `FEW`, or one of every `OF` pairs.
-        const FEW: u64 = 4;
-        const OF: u64 = 64;
-        const SOME: u64 = 10;
-        let ends = self.leading + self.trailing;
-        (ends > FEW && ends * OF > self.pairs) || (self.open > FEW && self.open * SOME > self.pairs)
-    }
-
-    fn add(&mut self, pairs: u64, proved: Option<(u32, Level)>) {
-        self.pairs += pairs;
-        if let Some(latest) = proved {
-            self.latest = Some(latest);
-            self.trailing = 0;
-        } else {
-            self.open += pairs;
-            *if self.latest.is_some() { &mut self.trailing } else { &mut self.leading } += pairs;
-        }
-    }
-}
 
 impl Matcher {
     /// Lowers the confidence of pairs by order that are as good when they are shifted.
@@ -189,12 +153,19 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
                 Some(_) => {
                     let own = strays.get(at).map_or(&[][..], Vec::as_slice);
                     proof.strays += own.len() as u64;
+                    proof.end_strays += own.iter().filter(|at| self.is_at_an_end(**at)).count() as u64;
                     open.extend(own);
                 }
                 None => open.extend(members.iter().map(|member| member.at)),
             }
         }
         (proof, open)
+    }
+
+    /// Whether the pair at this place is among the first or the last of all.
+    fn is_at_an_end(&self, at: usize) -> bool {
+        let (first, last) = (self.members.iter().take(ENDS), self.members.iter().rev().take(ENDS));
+        first.chain(last).any(|own| own.at == at)
     }
 
     /// Pairs whose delay is unlike that of their neighbours, while another packet near by fits better.

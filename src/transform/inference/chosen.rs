@@ -22,7 +22,33 @@ pub(super) fn chances(lengths: &[u32], grain: u32) -> i32 {
 /// Whether packets have sizes that somebody chose: lengths (in ascending order) with the number of packets of each.
 #[must_use]
 pub fn are_chosen(sizes: &[(u32, u64)]) -> bool {
-    is_sweep(sizes) || are_few(sizes) || are_in_wide_steps(sizes)
+    is_sweep(sizes) || are_few(sizes) || are_in_wide_steps(sizes) || are_dealt_out(sizes)
+}
+
+/// Whether lengths come more evenly than chance would have them: somebody walked through sizes in another order than theirs.
+fn are_dealt_out(sizes: &[(u32, u64)]) -> bool {
+    /// Fewer lengths, or packets, are even by chance.
+    const LENGTHS: f64 = 16.0;
+    const PACKETS: f64 = 24.0;
+    /// Usual deviations below the mean of chi-squared, which chance reaches in one capture of 150.
+    const EVEN: f64 = 2.2;
+    let (Some((least, _)), Some((most, _))) = (sizes.first(), sizes.last()) else { return false };
+    let step = step(sizes);
+    if step == 0 {
+        return false;
+    }
+    let lengths = f64::from((most - least) / step) + 1.0;
+    let packets = sizes.iter().map(|(_, packets)| *packets as f64).sum::<f64>();
+    let squares = sizes.iter().map(|(_, packets)| (*packets as f64).powi(2)).sum::<f64>();
+    // Of all lengths in these steps, those that no packet has among them.
+    let (chi_squared, freedom) = (squares * lengths / packets - packets, lengths - 1.0);
+    lengths >= LENGTHS && packets >= PACKETS && chi_squared < freedom - EVEN * (2.0 * freedom).sqrt()
+}
+
+/// The greatest step in which all lengths are.
+fn step(sizes: &[(u32, u64)]) -> u32 {
+    let first = sizes.first().map_or(0, |(length, _)| *length);
+    sizes.iter().fold(0, |step, (length, _)| common_divisor(step, length.abs_diff(first)))
 }
 
 /// Whether all lengths agree modulo more than the largest block: then the sizes are in steps, whatever the cipher's block is.
@@ -31,9 +57,7 @@ fn are_in_wide_steps(sizes: &[(u32, u64)]) -> bool {
     const WIDEST: u32 = 16;
     /// Of fewer lengths that is chance.
     const LEAST: usize = 6;
-    let first = sizes.first().map_or(0, |(length, _)| *length);
-    let step = sizes.iter().fold(0, |step, (length, _)| common_divisor(step, length.abs_diff(first)));
-    sizes.len() >= LEAST && step > WIDEST
+    sizes.len() >= LEAST && step(sizes) > WIDEST
 }
 
 fn common_divisor(one: u32, other: u32) -> u32 {

@@ -189,14 +189,15 @@ impl Numbered<'_> {
     /// Whether the tap shows its packets at two places, or on two interfaces; in words.
     fn twice_shown(&self) -> Option<&'static str> {
         let Self { tap, sa, figures, frames, .. } = self;
-        if is_at_two_places(figures, *frames, sa.state, tap.stream) || self.is_copied_elsewhere() {
+        if is_at_two_places(figures, *frames, sa.state, tap) || self.is_copied_elsewhere() {
             Some(AT_TWO_PLACES)
         } else {
             is_on_interfaces(tap, sa).then_some(ON_INTERFACES)
         }
     }
 
-    /// Whether nearly all packets that came again did so as copies, in directions that show nothing else.
+    /// Whether nearly all packets that came again did so as copies, in directions that show nothing else. What comes again although the copies of the TAP
+    /// are left out is none of them.
     fn is_copied_elsewhere(&self) -> bool {
         let most = |part: u64, all: u64| part.saturating_mul(10) >= all.saturating_mul(9);
         let Self { tap, sa, figures, .. } = self;
@@ -205,7 +206,7 @@ impl Numbered<'_> {
         let only_copies = |(_, direction): &(u32, &Direction)| most(direction.copies.frames, direction.sums.frames);
         let apart = tap.stream.rates.iter().filter(is_own).filter(only_copies);
         let apart: u64 = apart.map(|(_, direction)| direction.copies.frames).sum();
-        copies > 0 && most(copies, figures.duplicate) && most(apart, copies)
+        !tap.copying && copies > 0 && most(copies, figures.duplicate) && most(apart, copies)
     }
 
     /// Whether a file may show the packets of this SA that the one before it shows; of a restart, whether it is the first frame there.

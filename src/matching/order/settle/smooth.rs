@@ -101,6 +101,7 @@ impl Lane {
 
     /// Pairs the first `end` packets with the candidates as they come.
     fn settle_straight(&mut self, ledger: &mut Ledger, end: usize, candidates: &[(usize, PlainItem)]) {
+        self.seen_loss.add(end, 0);
         let mut differences: Vec<i64> = Vec::with_capacity(end);
         let items: Vec<TunnelItem> = self.tunnelled().iter().take(end).copied().collect();
         let sure = self.confidence(f32::MAX);
