@@ -21,9 +21,15 @@ pub(crate) fn begin(src: Address, dst: Address, total_bytes: u32, word: u32, pro
         // What no header can say: a packet that is longer.
         return begin_ipv4(src | dst << 32, lengths | u64::from(total_bytes >> 16) << 48, protocol);
     }
+    begin_between(pair(src, dst), total_bytes, word, protocol)
+}
+
+/// The same where the digest of both addresses is known.
+#[inline(always)]
+pub(crate) fn begin_between(addresses: u64, total_bytes: u32, word: u32, protocol: u8) -> u64 {
     // Two products that do not wait for each other.
     let identity = u64::from(word) | u64::from(protocol) << 32;
-    pair(src, dst) ^ fold(u64::from(total_bytes) ^ FACTOR, identity ^ SEED)
+    addresses ^ fold(u64::from(total_bytes) ^ FACTOR, identity ^ SEED)
 }
 
 /// The same of IPv4, in words as they stand in the header (the first octet weighs least): the addresses; and length, identification and

@@ -4,6 +4,7 @@
 //! that disagrees) goes the general way, which gives the same stack for this frame too; the tests hold the two together. Behind the
 //! IPv4 header the walk goes on, unless that is ESP which cannot lie in clear, or what `behind` reads.
 
+pub(super) mod again;
 mod behind;
 
 pub(super) use behind::behind;

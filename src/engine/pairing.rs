@@ -190,6 +190,8 @@ impl<'r> Run<'r> {
         matcher.expect(Given::new(settings.expectation.policies(), transform));
         if dissector.has_keys() {
             matcher.keep_fragments();
+        } else {
+            matcher.know_headers(dissector.options());
         }
         Self { matcher, streams, errors, dissector, expectation: &settings.expectation, progress, one }
     }
@@ -219,6 +221,9 @@ impl<'r> Run<'r> {
             let Stream { captures, times } = stream;
             let more = captures.next(errors, |frame| {
                 note(times, frame);
+                if matcher.again(side, one, frame) {
+                    return;
+                }
                 let sight = if side == Side::Tunnel { dissector.open(frame) } else { dissector.look(frame) };
                 matcher.checked(&sight);
                 match side {

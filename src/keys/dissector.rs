@@ -48,6 +48,11 @@ impl Dissector {
         Self { keyring: Keyring::new(expectation, &options), options, stack: Stack::default() }
     }
 
+    /// How frames are dissected.
+    pub(crate) const fn options(&self) -> &DissectOptions {
+        &self.options
+    }
+
     /// Whether there is any key.
     pub(crate) fn has_keys(&self) -> bool {
         !self.keyring.is_empty()

@@ -1,36 +1,70 @@
 //! What each side's frames bring: packets that wait for their counterpart.
 
+pub(super) mod again;
+
 use super::limits::MAX_SAS;
 use super::{Matcher, TunnelKey};
-use crate::dissect::{Note, Stack};
+use crate::capture::Frame;
+use crate::dissect::{IpHeader, Note, Stack};
 use crate::keys::Sight;
 use crate::matching::content::identity::Kin;
 use crate::matching::measure::watch::Watch;
 use crate::matching::order::lane::PlainItem;
 use crate::matching::order::pairs::{Null, SaInfo};
 use crate::matching::packets::flows::FlowKey;
-use crate::matching::packets::ledger::{Serial, Tunnelled, TunnelledFate};
+use crate::matching::packets::ledger::{Plain, Serial, Tunnelled, TunnelledFate};
+use crate::matching::packets::links::Macs;
 use crate::matching::packets::reach::Reach;
 use crate::matching::packets::tunnel::Role;
 use crate::model::SaKey;
 use crate::transform::iv::IvSample;
 
+/// Where a plaintext packet goes, and what else its frame says.
+struct PlainWay<'s> {
+    link: u16,
+    /// Its header, where packets are compared end to end.
+    outer: Option<&'s IpHeader>,
+    is_tunnelled: bool,
+    /// Whether it is not under IPsec.
+    is_in_clear: bool,
+}
+
 impl Matcher {
     /// Takes in a frame of the plain side.
     pub(crate) fn plain(&mut self, sight: Sight<'_>) {
-        self.plain.see(sight.frame.time);
-        if let Some(ns) = sight.frame.time.ns() {
-            let [plain, _] = &mut self.ledger.silences;
-            plain.see(ns, sight.frame.pos.capture());
-            if let Some(ends) = &mut self.ends {
-                let [near, _] = &mut ends.silences;
-                near.see(ns, sight.frame.pos.capture());
-            }
-        }
+        self.see_plain(&sight.frame);
         if self.note_too_big(sight.stack) {
             self.refuse(&sight);
         }
         self.plain_packet(sight);
+    }
+
+    #[inline]
+    fn see_plain(&mut self, frame: &Frame<'_>) {
+        self.plain.see(frame.time);
+        if let Some(ns) = frame.time.ns() {
+            let [plain, _] = &mut self.ledger.silences;
+            plain.see(ns, frame.pos.capture());
+            if let Some(ends) = &mut self.ends {
+                let [near, _] = &mut ends.silences;
+                near.see(ns, frame.pos.capture());
+            }
+        }
+    }
+
+    #[inline]
+    fn see_tunnel(&mut self, frame: &Frame<'_>) {
+        self.tunnel.see(frame.time);
+        if let Some(ns) = frame.time.ns() {
+            let [_, tunnel] = &mut self.ledger.silences;
+            tunnel.see(ns, frame.pos.capture());
+        }
+    }
+
+    #[inline]
+    fn see_both(&mut self, frame: &Frame<'_>) {
+        self.plain.see(frame.time);
+        self.tunnel.see(frame.time);
     }
 
     fn plain_packet(&mut self, sight: Sight<'_>) {
@@ -40,6 +74,13 @@ impl Matcher {
         let flow = self.ledger.flows.number(key);
         let link = self.order.link(sight.stack.macs, (key, flow), &mut self.ledger.flows);
         let packet = sight.plain(outer, flow);
+        self.know_plain(&sight, &packet, link);
+        let (is_tunnelled, is_in_clear) = (role == Role::Tunnelled, sight.stack.sas.is_empty());
+        self.take_plain(packet, PlainWay { link, outer: Some(outer), is_tunnelled, is_in_clear });
+    }
+
+    fn take_plain(&mut self, packet: Plain, way: PlainWay<'_>) {
+        let PlainWay { link, outer, is_tunnelled, is_in_clear } = way;
         let [copies, _] = &mut self.copies;
         let again = copies.repeats(&packet);
         if again.is_some() && self.once.plain {
@@ -48,16 +89,18 @@ impl Matcher {
         }
         let again = again == Some(true);
         self.plain.packets += 1;
-        self.plain.tunnelled += u64::from(role == Role::Tunnelled);
-        if again && let Some(flow) = self.ledger.flows.get_mut(flow) {
+        self.plain.tunnelled += u64::from(is_tunnelled);
+        if again && let Some(flow) = self.ledger.flows.get_mut(packet.flow) {
             flow.repeated += 1;
         }
-        if let Some(ends) = &mut self.ends {
+        if let Some((ends, outer)) = self.ends.as_mut().zip(outer) {
             ends.plain(&packet, outer, (self.exit.until(), again));
         }
+        let (identity, kin, time) = (packet.identity, packet.kin, packet.time);
+        let item = |serial, ns| PlainItem { serial, ns, bytes: packet.bytes, flow: packet.flow };
         let serial = self.ledger.plain.push(packet);
-        self.ledger.has_fragments |= matches!(packet.kin, Kin::Joined(_));
-        if let Some(identity) = packet.identity {
+        self.ledger.has_fragments |= matches!(kin, Kin::Joined(_));
+        if let Some(identity) = identity {
             if self.beside.take(identity) {
                 self.ledger.clear(serial);
                 return;
@@ -74,18 +117,14 @@ impl Matcher {
             }
         }
         // What is under IPsec on the plain side too passes through this gateway; it is not what this gateway protects.
-        if let Some(ns) = packet.time.ns().filter(|_| sight.stack.sas.is_empty()) {
-            self.order.plain(link, PlainItem { serial, ns, bytes: packet.bytes, flow });
+        if let Some(ns) = time.ns().filter(|_| is_in_clear) {
+            self.order.plain(link, item(serial, ns));
         }
     }
 
     /// Takes in a frame of the tunnel's side.
     pub(crate) fn tunnel(&mut self, sight: Sight<'_>) {
-        self.tunnel.see(sight.frame.time);
-        if let Some(ns) = sight.frame.time.ns() {
-            let [_, tunnel] = &mut self.ledger.silences;
-            tunnel.see(ns, sight.frame.pos.capture());
-        }
+        self.see_tunnel(&sight.frame);
         self.note_too_big(sight.stack);
         match sight.role() {
             Role::None => {}
@@ -100,8 +139,7 @@ impl Matcher {
 
     /// Takes in a frame of a capture that serves as both sides: what it is decides.
     pub(crate) fn both(&mut self, sight: Sight<'_>) {
-        self.plain.see(sight.frame.time);
-        self.tunnel.see(sight.frame.time);
+        self.see_both(&sight.frame);
         if self.note_too_big(sight.stack) {
             self.refuse(&sight);
         }
@@ -169,23 +207,49 @@ impl Matcher {
         let id = self.number(key);
         let null = self.order.sas.get(id as usize).map_or(Null::default(), |own| own.null);
         let mut packet = sight.tunnelled(outer, id, null);
-        packet.again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
-            (Some(raw), Some(ns), Some(watch)) => {
-                let again = watch.see(raw, ns);
-                let [_, silences] = &self.ledger.silences;
-                self.jumps.note(silences, id, raw, ns, watch.step());
-                again
-            }
-            _ => false,
-        };
+        self.know_tunnelled(&sight, &packet);
+        self.watch(&mut packet);
         if self.has_no_counterpart(&sight, id) {
             return;
         }
-        let Tunnelled { identity, again, esp, sequence, time, .. } = packet;
         let serial = self.ledger.tunnel.push(packet);
         if outer.more_fragments {
             self.trains.first(&mut self.ledger, outer, serial, &sight);
         }
+        if self.find(serial, &packet, stack.macs)
+            && let Some(raw) = packet.sequence
+        {
+            self.iv(&sight, id, raw);
+        }
+    }
+
+    /// Takes in a packet in the tunnel that is whole, like one that was taken in before.
+    fn take_tunnelled(&mut self, mut packet: Tunnelled, macs: Option<Macs>) {
+        self.tunnel.packets += 1;
+        self.tunnel.tunnelled += 1;
+        self.watch(&mut packet);
+        let serial = self.ledger.tunnel.push(packet);
+        self.find(serial, &packet, macs);
+    }
+
+    /// Takes note of the number of a packet.
+    #[inline]
+    fn watch(&mut self, packet: &mut Tunnelled) {
+        packet.again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(packet.sa as usize)) {
+            (Some(raw), Some(ns), Some(watch)) => {
+                let again = watch.see(raw, ns);
+                let [_, silences] = &self.ledger.silences;
+                self.jumps.note(silences, packet.sa, raw, ns, watch.step());
+                again
+            }
+            _ => false,
+        };
+    }
+
+    /// Looks for the counterpart of a packet in the tunnel; whether it is one of opaque ESP, which waits for others.
+    #[inline]
+    fn find(&mut self, serial: Serial, packet: &Tunnelled, macs: Option<Macs>) -> bool {
+        let Tunnelled { identity, again, esp, sequence, time, sa, .. } = *packet;
         if let Some(identity) = identity {
             // A copy in the tunnel is the same packet under the same number.
             if again && self.tunnel_index.is_latest(identity) {
@@ -194,19 +258,21 @@ impl Matcher {
                 self.find_plain(identity, serial);
             }
         } else if let (Some(bytes), Some(raw), Some(ns)) = (esp, sequence, time.ns()) {
-            self.beside.esp(stack.macs, ns, bytes);
-            self.iv(&sight, id, raw);
-            self.order.tunnelled(&mut self.ledger, serial, ns, id, raw);
+            self.beside.esp(macs, ns, bytes);
+            self.order.tunnelled(&mut self.ledger, serial, ns, sa, raw);
+            return true;
         } else {
             self.ledger.leave(serial, TunnelledFate::Alone);
         }
+        false
     }
 
     /// Keeps the first IVs of an SA: they tell counter modes from CBC.
     fn iv(&mut self, sight: &Sight<'_>, id: u32, sequence: u32) {
-        /// Packets whose IV is kept.
-        const IVS: usize = 8;
-        let Some(info) = self.order.sas.get_mut(id as usize).filter(|info| info.ivs.len() < IVS) else { return };
+        if self.order.has_ivs(id) {
+            return;
+        }
+        let Some(info) = self.order.sas.get_mut(id as usize) else { return };
         let Some(header) = sight.stack.sas.last() else { return };
         let behind = sight.octets.get(header.offset as usize + 8..).and_then(<[u8]>::first_chunk::<8>);
         if let Some(octets) = behind {

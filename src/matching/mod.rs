@@ -32,6 +32,7 @@ use crate::matching::content::beside::Beside;
 use crate::matching::content::ends::EndToEnd;
 use crate::matching::content::index::Index;
 use crate::matching::content::repeats::Repeats;
+use crate::matching::intake::again::KnownHeaders;
 pub(crate) use crate::matching::measure::checks::Checks;
 use crate::matching::measure::clock::Differences;
 use crate::matching::measure::doubt::Jumps;
@@ -156,6 +157,7 @@ pub(crate) struct Matcher {
     proofs: [Proof; 2],
     /// Rows of pairs that are ready, where they are wanted.
     rows: Option<Vec<Pair>>,
+    known: KnownHeaders,
 }
 
 impl Matcher {
@@ -189,6 +191,7 @@ impl Matcher {
             usual: Vec::new(),
             proofs: Default::default(),
             rows: rows.then(Vec::new),
+            known: KnownHeaders::default(),
         }
     }
 

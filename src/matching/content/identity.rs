@@ -3,8 +3,8 @@
 //! A router lowers the TTL and renews the header checksum (RFC 1812 section 5.3.1), may mark DSCP and ECN (RFC 6040) and may change
 //! DF. Addresses, protocol, identification, lengths and payload stay.
 
-use crate::dissect::IpHeader;
-use crate::dissect::digest::{begin, mix, mix_many};
+use crate::dissect::digest::{begin, begin_between, mix, mix_many};
+use crate::dissect::{IpHeader, Packet};
 use crate::model::Address;
 
 /// Octets of payload that must have been captured: they tell apart packets without identification.
@@ -49,14 +49,25 @@ impl Identity {
         captured: &[u8],
         bytes: usize,
     ) -> Option<Self> {
-        let payload = captured.get(..bytes).unwrap_or(captured);
-        let prefix = payload.get(..bytes.min(PREFIX))?;
         // Place of a fragment in its packet; DF is not part of it.
         let place = header.fragment_offset << 1 | u32::from(header.more_fragments);
         let key = begin(header.src, header.dst, total, header.identification, protocol);
-        let key = mix_many(mix(key, u64::from(place)), prefix);
+        Self::begun(mix(key, u64::from(place)), captured, bytes)
+    }
+
+    /// Identity of an IPv4 packet that is no fragment, between addresses of which this is the digest.
+    #[inline]
+    pub(in crate::matching) fn between(addresses: u64, protocol: u8, packet: &Packet<'_>) -> Option<Self> {
+        let key = begin_between(addresses, packet.total_bytes, packet.identification, protocol);
+        Self::begun(mix(key, 0), packet.captured, packet.payload_bytes())
+    }
+
+    #[inline]
+    fn begun(key: u64, captured: &[u8], bytes: usize) -> Option<Self> {
+        let payload = captured.get(..bytes).unwrap_or(captured);
+        let prefix = payload.get(..bytes.min(PREFIX))?;
         let whole = (payload.len() == bytes).then(|| mix_many(SEED, payload));
-        Some(Self { key, whole })
+        Some(Self { key: mix_many(key, prefix), whole })
     }
 }
 
@@ -96,20 +107,41 @@ impl Kin {
         Self::opening(octets, header).unwrap_or(Self::Joined(train))
     }
 
+    /// What a plaintext packet keeps of IPv4 that is no fragment, between addresses of which this is the digest.
+    #[inline]
+    pub(in crate::matching) fn of_whole_between(addresses: u64, protocol: u8, packet: &Packet<'_>) -> Self {
+        let train = begin_between(addresses, 0, packet.identification, protocol);
+        opening(train, protocol, packet.captured).unwrap_or(Self::Divided(train))
+    }
+
+    /// The same of a packet in the tunnel.
+    #[inline]
+    pub(in crate::matching) fn of_part_between(addresses: u64, protocol: u8, packet: &Packet<'_>) -> Self {
+        let train = begin_between(addresses, 0, packet.identification, protocol);
+        opening(train, protocol, packet.captured).unwrap_or(Self::Joined(train))
+    }
+
     fn train_of(header: &IpHeader) -> u64 {
         train(header.src, header.dst, header.protocol, header.identification)
     }
 
     fn opening(octets: &[u8], header: &IpHeader) -> Option<Self> {
-        const SYN: u8 = 2;
-        if header.protocol != 6 {
-            return None;
-        }
         let segment = octets.get(header.offset.checked_add(header.header_bytes)? as usize..)?;
-        let (numbers, rest) = segment.split_first_chunk::<12>()?;
-        let is_opening = rest.get(1)? & SYN != 0;
-        is_opening.then(|| Self::Opening(mix_many(Self::train_of(header), numbers)))
+        opening(Self::train_of(header), header.protocol, segment)
     }
+}
+
+/// What a packet keeps whose payload is a TCP segment that opens a connection.
+#[inline]
+fn opening(train: u64, protocol: u8, segment: &[u8]) -> Option<Kin> {
+    const TCP: u8 = 6;
+    const SYN: u8 = 2;
+    if protocol != TCP {
+        return None;
+    }
+    let (numbers, rest) = segment.split_first_chunk::<12>()?;
+    let is_opening = rest.get(1)? & SYN != 0;
+    is_opening.then(|| Kin::Opening(mix_many(train, numbers)))
 }
 
 /// What packets between two addresses share.

@@ -167,6 +167,7 @@ impl Default for Silences {
 
 impl Silences {
     /// Takes in a frame of the tap, whatever it is.
+    #[inline]
     pub(in crate::matching) fn see(&mut self, ns: i64, capture: u32) {
         /// Frames over which the usual gap is learnt.
         const LEARNT: f64 = 64.0;
@@ -178,6 +179,12 @@ impl Silences {
         };
         let gap = ns.saturating_sub(latest);
         self.ticks.see(ns, gap > 0);
+        // No silence is so short, not even of ticks.
+        if 0 < gap && gap as f64 <= LEAST_NS && capture == file && self.usual > 0.0 {
+            self.usual += ((gap as f64).min(OUTLIER * self.usual) - self.usual) / LEARNT;
+            self.latest = Some((ns, capture));
+            return;
+        }
         if gap <= 0 {
             return;
         }

@@ -107,6 +107,17 @@ impl Order {
         self.links.number(macs, flow, flows)
     }
 
+    /// Whether this is the number of a link, and not one that it shares.
+    pub(in crate::matching) fn is_link(&self, link: u16, macs: Option<Macs>) -> bool {
+        self.links.is_number(link, macs)
+    }
+
+    /// One more packet of a flow takes the link that it took before; false where its number is to be asked for.
+    #[inline]
+    pub(in crate::matching) fn link_again(&mut self, link: u16) -> bool {
+        self.links.again(link)
+    }
+
     /// Takes in a plaintext packet.
     pub(in crate::matching) fn plain(&mut self, link: u16, item: PlainItem) {
         match &mut self.lanes {
@@ -133,6 +144,14 @@ impl Order {
             (Some(_), None) => ledger.leave(serial, TunnelledFate::Alone),
             (None, _) => self.tunnelled.push_back(Arrival { serial, ns, sa, raw }),
         }
+    }
+
+    /// Whether the first IVs of an SA are kept: as many as tell counter modes from CBC.
+    #[inline]
+    pub(in crate::matching) fn has_ivs(&self, sa: u32) -> bool {
+        /// Packets whose IV is kept.
+        const IVS: usize = 8;
+        self.sas.get(sa as usize).is_none_or(|info| info.ivs.len() >= IVS)
     }
 
     /// Content has decided for some packets that came in as opaque ones.

@@ -79,6 +79,22 @@ impl Links {
         link
     }
 
+    /// Whether this is the number of a link, and not one that it shares.
+    pub(in crate::matching) fn is_number(&self, link: u16, macs: Option<Macs>) -> bool {
+        macs.is_some() && self.frames.get(usize::from(link)).map(|(own, _)| *own) == macs
+    }
+
+    /// One more packet of a flow takes the link that it took before. False where it is not known which way that is: then nothing is counted, and
+    /// the number is to be asked for.
+    #[inline]
+    pub(in crate::matching) fn again(&mut self, link: u16) -> bool {
+        let is_known = self.ways.is_empty() || self.way(link).is_some();
+        if let Some((_, frames)) = self.frames.get_mut(usize::from(link)).filter(|_| is_known) {
+            *frames += 1;
+        }
+        is_known
+    }
+
     /// Decides which way a link is that came after the others: stations begin to send late, and one gateway takes over from another.
     fn late(&mut self, link: u16, (from, to): Macs, (key, flow): (FlowKey, FlowId), flows: &mut Flows) {
         let at = usize::from(link);

@@ -33,11 +33,15 @@ pub(in crate::matching) struct Stamps {
 }
 
 impl Stamps {
+    #[inline]
     pub(in crate::matching) fn see(&mut self, ns: i64) {
         self.frames += 1;
-        if self.step == 1 {
-            return;
+        if self.step != 1 {
+            self.learn(ns);
         }
+    }
+
+    fn learn(&mut self, ns: i64) {
         // Where it is near the one before, which is a multiple, a short division tells.
         let near = u32::try_from(ns.abs_diff(self.latest)).ok().zip(u32::try_from(self.step).ok());
         self.same += u64::from(ns == self.latest);
@@ -77,10 +81,16 @@ fn common(one: i64, other: i64) -> i64 {
 }
 
 impl Progress {
+    #[inline]
     pub(in crate::matching) fn see(&mut self, time: Timestamp) {
         self.frames += 1;
         if let Some(ns) = time.ns() {
             self.stamps.see(ns);
+            // Most come in order.
+            if self.first.is_some() && ns >= self.latest {
+                self.latest = ns;
+                return;
+            }
             self.first = Some(self.first.map_or(ns, |first| first.min(ns)));
             self.late += u64::from(self.frames > 1 && ns < self.latest);
             self.latest = if self.frames == 1 { ns } else { self.latest.max(ns) };

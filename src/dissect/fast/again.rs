@@ -1,0 +1,222 @@
+//! Headers that come again: frames that agree with an earlier one in all that dissection reads of their headers, but for lengths and for what
+//! numbers packets.
+//!
+//! Ethernet without a tag, an IPv4 packet without options that is no fragment, and in it UDP or TCP, opaque ESP, or AH around such a packet with UDP or
+//! TCP. Of such frames the layers, addresses, marks and SA headers are those of the first one. What differs is read here; what dissection may
+//! *note* of their payload is not.
+
+use crate::capture::Frame;
+use crate::dissect::glance::word;
+use crate::dissect::ipsec::look;
+use crate::dissect::layer::LayerKind;
+use crate::dissect::stack::{Note, Shape, Stack};
+use crate::dissect::transport::{tcp, udp};
+use crate::dissect::{DissectOptions, LONGEST_FRAME};
+use crate::model::LinkType;
+
+const IP_AT: usize = 14;
+const IPV4_BYTES: usize = 20;
+const UPPER_AT: usize = IP_AT + IPV4_BYTES;
+const AH_BYTES: usize = 12;
+const UDP_BYTES: usize = 8;
+const TCP_BYTES: usize = 20;
+const ESP_BYTES: usize = 8;
+/// The least that ESP can be (RFC 4303 section 2.4).
+const ESP_LEAST: usize = 12;
+/// Captured octets that every frame of these kinds has.
+const LEAST: usize = UPPER_AT + 8;
+/// A frame that is shorter holds no FCS besides its padding, nor does one with fewer octets behind the packet.
+const SHORTEST_WITH_FCS: usize = 64;
+const FCS: u32 = 4;
+
+const TCP: u8 = 6;
+const AH: u8 = 51;
+
+/// What frames agree in: the octets of their headers, without those that are read for each frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Headers {
+    /// Of the link, the outer packet, and its ports or SPI.
+    outer: [u64; 5],
+    /// Of AH, the packet in it, and its ports.
+    inner: [u64; 4],
+}
+
+impl Headers {
+    /// A number that most others do not share.
+    #[inline(always)]
+    pub(crate) const fn number(&self) -> u64 {
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let ([_, _, _, near, far], [_, _, inner_near, inner_far]) = (self.outer, self.inner);
+        (near ^ far.rotate_left(20) ^ inner_near.rotate_left(40) ^ inner_far.rotate_left(50)).wrapping_mul(FACTOR) >> 32
+    }
+}
+
+/// A packet as its own header says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet<'f> {
+    pub(crate) total_bytes: u32,
+    pub(crate) identification: u32,
+    /// What of its payload was captured, and maybe what is behind it.
+    pub(crate) captured: &'f [u8],
+}
+
+impl Packet<'_> {
+    /// Octets of its payload.
+    pub(crate) const fn payload_bytes(&self) -> usize {
+        (self.total_bytes as usize).saturating_sub(IPV4_BYTES)
+    }
+}
+
+/// A frame that may have the headers of an earlier one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeadersAgain<'f> {
+    pub(crate) headers: Headers,
+    pub(crate) outer: Packet<'f>,
+    pub(crate) wire_bytes: u32,
+    /// Octets behind the packet, and those of them that were captured.
+    pub(crate) pad_bytes: u32,
+    pub(crate) pad: Option<&'f [u8]>,
+    data: &'f [u8],
+}
+
+impl<'f> HeadersAgain<'f> {
+    /// Reads a frame; `None` where its lengths contradict each other, or where dissection may find an FCS behind the packet.
+    #[inline(always)]
+    pub(crate) fn of(frame: &Frame<'f>) -> Option<Self> {
+        let (data, wire) = (frame.data, frame.wire_bytes);
+        let head: &[u8; LEAST] = data.first_chunk()?;
+        let lengths = word::<16, _>(head);
+        let total_bytes = u32::from((lengths as u16).swap_bytes());
+        let end = IP_AT as u32 + total_bytes;
+        let pad_bytes = wire.checked_sub(end)?;
+        let is_whole = data.len() == wire as usize;
+        let may_hold_fcs = pad_bytes >= FCS && is_whole && data.len() >= SHORTEST_WITH_FCS;
+        let is_usual = frame.link == LinkType::ETHERNET && frame.fcs_bytes == 0 && wire <= LONGEST_FRAME;
+        if !is_usual || may_hold_fcs || data.len() > wire as usize || total_bytes < IPV4_BYTES as u32 {
+            return None;
+        }
+        let upper = word::<34, _>(head);
+        let outer = [
+            word::<0, _>(head),
+            word::<8, _>(head),
+            // Total length, identification and header checksum are left out.
+            lengths & 0xffff_ffff_0000_0000,
+            word::<24, _>(head) & 0xffff_ffff_ffff_0000,
+            // The end of the destination, and the first word behind the header.
+            word::<32, _>(head) & 0xffff | upper << 16 & 0xffff_ffff_0000,
+        ];
+        let outer = Headers { outer, inner: [0; 4] };
+        let packet = Packet {
+            total_bytes,
+            identification: u32::from(((lengths >> 16) as u16).swap_bytes()),
+            captured: data.get(UPPER_AT..)?,
+        };
+        let pad = if pad_bytes > 0 { data.get(end as usize..).filter(|pad| !pad.is_empty()) } else { None };
+        Some(Self { headers: outer, outer: packet, wire_bytes: wire, pad_bytes, pad, data })
+    }
+
+    /// Protocol that the packet carries.
+    #[inline(always)]
+    pub(crate) const fn protocol(&self) -> u8 {
+        let [_, _, kind, ..] = self.headers.outer;
+        (kind >> 56) as u8
+    }
+
+    /// Whether dissection of this frame says no more than its headers do, for all that have the same: `stack` is what it said.
+    pub(crate) fn is_by_headers(&self, stack: &Stack, options: &DissectOptions) -> bool {
+        use LayerKind::{Ah, Esp, Ethernet, Ipv4, Tcp, Udp};
+        let is = |kinds: &[LayerKind]| {
+            let layers = kinds.iter().fold(0, |layers, kind| layers << 6 | *kind as u128);
+            stack.shape == Shape { layers, shell: 0 }
+        };
+        let is_plain = stack.ips.iter().all(|ip| ip.header_bytes as usize == IPV4_BYTES && !ip.is_fragment());
+        let is_known = is(&[Ethernet, Ipv4, Esp])
+            || is(&[Ethernet, Ipv4, Udp])
+            || is(&[Ethernet, Ipv4, Tcp])
+            || is(&[Ethernet, Ipv4, Ah, Ipv4, Udp])
+            || is(&[Ethernet, Ipv4, Ah, Ipv4, Tcp]);
+        let ports = stack.layers.last().and_then(|last| {
+            let [s0, s1, d0, d1] = *self.data.get(last.span.start as usize..)?.first_chunk()?;
+            Some((last.kind, (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]))))
+        });
+        let is_quiet = match ports {
+            Some((Udp, ports)) => {
+                let says_nothing = |port: u16| !udp::is_named(port) && !options.udp_ports.contains(&port);
+                udp::is_quiet(ports, &options.udp_ports) || says_nothing(ports.0) && says_nothing(ports.1)
+            }
+            Some((Tcp, ports)) => !tcp::carries_esp(ports.0, options) && !tcp::carries_esp(ports.1, options),
+            Some((Esp, _)) => true,
+            _ => false,
+        };
+        let says_nothing = |note: &Note| matches!(note, Note::UdpCandidate { .. } | Note::UdpOther { .. });
+        let is_all = stack.notes.iter().all(says_nothing) && stack.opened.is_empty() && stack.null.is_none();
+        is_plain && is_known && is_quiet && is_all && stack.peeks.is_empty() && stack.stop.is_none()
+    }
+
+    /// Whether the packet is no part of a stream of encapsulated messages, which a TCP segment on any port may begin.
+    #[inline(always)]
+    pub(crate) fn is_unprefixed(&self) -> bool {
+        self.protocol() != TCP || is_unprefixed(self.outer.captured)
+    }
+
+    /// The sequence number of ESP that dissection leaves opaque; `None` where it may find more.
+    #[inline(always)]
+    pub(crate) fn opaque_sequence(&self) -> Option<u32> {
+        let bytes = self.outer.payload_bytes();
+        let (&[_, _, _, _, n0, n1, n2, n3], payload) = self.outer.captured.split_first_chunk::<ESP_BYTES>()?;
+        if bytes < ESP_LEAST || !bytes.is_multiple_of(4) {
+            return None;
+        }
+        let whole = payload.get(..bytes - ESP_BYTES);
+        let is_opaque = !look::worth_a_look(whole.unwrap_or(payload), whole.is_some());
+        is_opaque.then(|| u32::from_be_bytes([n0, n1, n2, n3]))
+    }
+
+    /// Reads AH and the packet in it: its headers count with those of the frame.
+    #[inline(always)]
+    pub(crate) fn into_ah(mut self) -> Option<InAh<'f>> {
+        let behind = self.outer.captured;
+        let ah: &[u8; AH_BYTES] = behind.first_chunk()?;
+        let begin = word::<0, _>(ah);
+        let sequence = ((word::<4, _>(ah) >> 32) as u32).swap_bytes();
+        let bytes = (usize::from((begin >> 8) as u8) + 2) * 4;
+        let inner: &[u8; IPV4_BYTES + 4] = behind.get(bytes..)?.first_chunk()?;
+        let lengths = word::<0, _>(inner);
+        let (total_bytes, upper) = (u32::from(((lengths >> 16) as u16).swap_bytes()), word::<16, _>(inner));
+        let protocol = *inner.get(9)?;
+        self.headers.inner =
+            [begin, lengths & 0xffff_0000_0000_ffff, word::<8, _>(inner) & 0xffff_ffff_0000_ffff, upper];
+        let captured = behind.get(bytes + IPV4_BYTES..)?;
+        let packet = Packet { total_bytes, identification: u32::from(((lengths >> 32) as u16).swap_bytes()), captured };
+        let least = if protocol == TCP { TCP_BYTES } else { UDP_BYTES };
+        let behind_bytes = self.outer.payload_bytes().checked_sub(bytes + total_bytes as usize)? as u32;
+        let is_there = bytes >= AH_BYTES && packet.payload_bytes() >= least && captured.len() >= least;
+        let is_unprefixed = protocol != TCP || is_unprefixed(captured);
+        (is_there && is_unprefixed).then_some(InAh { frame: self, sequence, inner: packet, protocol, behind_bytes })
+    }
+
+    /// Whether the packet carries AH.
+    #[inline(always)]
+    pub(crate) const fn is_ah(&self) -> bool {
+        self.protocol() == AH
+    }
+}
+
+/// A frame of AH around an IPv4 packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InAh<'f> {
+    pub(crate) frame: HeadersAgain<'f>,
+    pub(crate) sequence: u32,
+    pub(crate) inner: Packet<'f>,
+    /// What the inner packet carries.
+    pub(crate) protocol: u8,
+    /// Octets between the ends of both packets.
+    pub(crate) behind_bytes: u32,
+}
+
+/// Whether a TCP segment does not begin a stream of encapsulated messages (RFC 9329 section 4).
+#[inline(always)]
+fn is_unprefixed(segment: &[u8]) -> bool {
+    let bytes = segment.get(12).map_or(0, |offset| usize::from(offset >> 4) * 4);
+    segment.get(bytes..).is_some_and(|content| !content.starts_with(tcp::STREAM_PREFIX))
+}

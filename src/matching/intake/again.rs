@@ -1,0 +1,220 @@
+//! Packets whose headers came before: what was taken of the first of them holds for all, but for lengths, numbers and content.
+//!
+//! Most frames of either side are such. They are not dissected: a table by their headers keeps the packet that the first one became.
+
+use super::PlainWay;
+use crate::capture::Frame;
+use crate::dissect::{DissectOptions, Headers, HeadersAgain, InAh, digest};
+use crate::keys::Sight;
+use crate::matching::content::identity::{Identity, Kin};
+use crate::matching::packets::ledger::{Plain, Tunnelled};
+use crate::matching::packets::links::Macs;
+use crate::matching::{Matcher, Side};
+use crate::model::Protocol;
+use crate::model::report::Pattern;
+
+/// Headers that are kept on either side.
+const PLACES: usize = 512;
+
+/// What the headers of packets say.
+#[derive(Debug)]
+struct ByHeaders<T> {
+    places: Vec<Option<(Headers, T)>>,
+}
+
+impl<T> Default for ByHeaders<T> {
+    fn default() -> Self {
+        Self { places: Vec::new() }
+    }
+}
+
+impl<T> ByHeaders<T> {
+    const fn place(headers: &Headers) -> usize {
+        headers.number() as usize % PLACES
+    }
+
+    #[inline]
+    fn get(&self, headers: &Headers) -> Option<&T> {
+        match self.places.get(Self::place(headers)) {
+            Some(Some((own, value))) if own == headers => Some(value),
+            _ => None,
+        }
+    }
+
+    fn put(&mut self, headers: Headers, value: T) {
+        if self.places.is_empty() {
+            self.places.resize_with(PLACES, || None);
+        }
+        if let Some(place) = self.places.get_mut(Self::place(&headers)) {
+            *place = Some((headers, value));
+        }
+    }
+}
+
+/// A plaintext packet, its link, and the digest of its addresses.
+#[derive(Clone, Copy, Debug)]
+struct KnownPlain {
+    packet: Plain,
+    link: u16,
+    addresses: u64,
+}
+
+/// A packet in the tunnel, the MACs of its frame, and the digest of the addresses inside.
+#[derive(Clone, Copy, Debug)]
+struct KnownTunnelled {
+    packet: Tunnelled,
+    macs: Option<Macs>,
+    addresses: u64,
+}
+
+/// Packets of both sides by their headers.
+#[derive(Debug, Default)]
+pub(in crate::matching) struct KnownHeaders {
+    /// How frames are dissected; `None` where all of them are.
+    options: Option<DissectOptions>,
+    plain: ByHeaders<KnownPlain>,
+    tunnelled: ByHeaders<KnownTunnelled>,
+}
+
+fn pad(frame: &HeadersAgain<'_>) -> (u32, Option<Pattern>) {
+    (frame.pad_bytes, frame.pad.and_then(Pattern::of))
+}
+
+impl Matcher {
+    /// Frames are dissected with these options, and none of them is opened: those whose headers came before need not be dissected.
+    pub(crate) fn know_headers(&mut self, options: &DissectOptions) {
+        // What is compared end to end asks for more than these packets have.
+        self.known.options = self.ends.is_none().then(|| options.clone());
+    }
+
+    /// Takes in a frame of a side (of `both` at once) whose headers came before. False where it has to be dissected.
+    #[inline]
+    pub(crate) fn again(&mut self, side: Side, both: bool, frame: &Frame<'_>) -> bool {
+        if self.known.options.is_none() {
+            return false;
+        }
+        let Some(own) = HeadersAgain::of(frame) else { return false };
+        match side {
+            Side::Plain => self.plain_again(frame, &own, false),
+            Side::Tunnel => self.tunnelled_again(frame, own, both) || both && self.plain_again(frame, &own, true),
+            Side::Exit => false,
+        }
+    }
+
+    fn plain_again(&mut self, frame: &Frame<'_>, own: &HeadersAgain<'_>, both: bool) -> bool {
+        let Some(known) = self.known.plain.get(&own.headers).filter(|_| own.is_unprefixed()) else { return false };
+        if !self.order.link_again(known.link) {
+            return false;
+        }
+        let (pad_bytes, pattern) = pad(own);
+        let (addresses, protocol) = (known.addresses, own.protocol());
+        let packet = Plain {
+            pos: frame.pos,
+            time: frame.time,
+            bytes: own.outer.total_bytes,
+            pad_bytes,
+            pattern,
+            identity: Identity::between(addresses, protocol, &own.outer),
+            kin: Kin::of_whole_between(addresses, protocol, &own.outer),
+            frame_bytes: own.wire_bytes,
+            ..known.packet
+        };
+        let way = PlainWay { link: known.link, outer: None, is_tunnelled: false, is_in_clear: true };
+        if both {
+            self.see_both(frame)
+        } else {
+            self.see_plain(frame)
+        }
+        self.take_plain(packet, way);
+        true
+    }
+
+    fn tunnelled_again(&mut self, frame: &Frame<'_>, own: HeadersAgain<'_>, both: bool) -> bool {
+        if own.is_ah() {
+            return own.into_ah().is_some_and(|own| self.ah_again(frame, &own, both));
+        }
+        let Some(known) = self.known.tunnelled.get(&own.headers) else { return false };
+        let Some(sequence) = own.opaque_sequence() else { return false };
+        let (pad_bytes, pattern) = pad(&own);
+        let packet = Tunnelled {
+            pos: frame.pos,
+            time: frame.time,
+            sequence: Some(sequence),
+            outer_bytes: own.outer.total_bytes,
+            esp: Some(own.outer.payload_bytes() as u32),
+            frame_bytes: own.wire_bytes,
+            pad_bytes,
+            pattern,
+            ..known.packet
+        };
+        let macs = known.macs;
+        if both {
+            self.see_both(frame)
+        } else {
+            self.see_tunnel(frame)
+        }
+        self.take_tunnelled(packet, macs);
+        true
+    }
+
+    fn ah_again(&mut self, frame: &Frame<'_>, own: &InAh<'_>, both: bool) -> bool {
+        let Some(known) = self.known.tunnelled.get(&own.frame.headers) else { return false };
+        let Some(inner) = known.packet.inner else { return false };
+        let (pad_bytes, pattern) = pad(&own.frame);
+        let mut packet = Tunnelled {
+            pos: frame.pos,
+            time: frame.time,
+            sequence: Some(own.sequence),
+            outer_bytes: own.frame.outer.total_bytes,
+            identity: Identity::between(known.addresses, own.protocol, &own.inner),
+            kin: Kin::of_part_between(known.addresses, own.protocol, &own.inner),
+            frame_bytes: own.frame.wire_bytes,
+            pad_bytes,
+            pattern,
+            ..known.packet
+        };
+        let macs = known.macs;
+        let mut inner = inner;
+        (inner.bytes, inner.carried_pad) = (own.inner.total_bytes, own.behind_bytes);
+        packet.inner = Some(inner);
+        if both {
+            self.see_both(frame)
+        } else {
+            self.see_tunnel(frame)
+        }
+        self.take_tunnelled(packet, macs);
+        true
+    }
+
+    /// Keeps what a plaintext packet became, for those with the same headers.
+    pub(super) fn know_plain(&mut self, sight: &Sight<'_>, packet: &Plain, link: u16) {
+        let Some(options) = &self.known.options else { return };
+        let Some((own, outer)) = HeadersAgain::of(&sight.frame).zip(sight.stack.outer()) else { return };
+        // What found no room shares its numbers with others.
+        let has_room = packet.flow != 0 && self.order.is_link(link, sight.stack.macs);
+        if has_room && sight.stack.sas.is_empty() && own.is_by_headers(sight.stack, options) {
+            let addresses = digest::pair(outer.src, outer.dst);
+            self.known.plain.put(own.headers, KnownPlain { packet: *packet, link, addresses });
+        }
+    }
+
+    /// Keeps what a packet in the tunnel became, for those with the same headers.
+    pub(super) fn know_tunnelled(&mut self, sight: &Sight<'_>, packet: &Tunnelled) {
+        let Some(options) = &self.known.options else { return };
+        let stack = sight.stack;
+        let (Some(own), [sa], false) = (HeadersAgain::of(&sight.frame), stack.sas.as_slice(), sight.decrypted) else {
+            return;
+        };
+        let Some(inner) = stack.ips.last().filter(|_| own.is_by_headers(stack, options)) else { return };
+        let known = KnownTunnelled { packet: *packet, macs: stack.macs, addresses: digest::pair(inner.src, inner.dst) };
+        let headers = match sa.protocol {
+            Protocol::Ah => own.into_ah().map(|own| own.frame.headers),
+            // Of the first packets the IVs are kept.
+            Protocol::Esp => own.opaque_sequence().map(|_| own.headers).filter(|_| self.order.has_ivs(packet.sa)),
+            Protocol::IpComp => None,
+        };
+        if let Some(headers) = headers {
+            self.known.tunnelled.put(headers, known);
+        }
+    }
+}
