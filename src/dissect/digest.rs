@@ -113,6 +113,16 @@ pub(crate) fn mix_many(hash: u64, octets: &[u8]) -> u64 {
     mix(left, right.rotate_left(32))
 }
 
+/// [`mix_many`] of sixteen octets.
+#[inline(always)]
+pub(crate) fn mix_sixteen(hash: u64, octets: &[u8; 16]) -> u64 {
+    let wide = u128::from_le_bytes(*octets);
+    let (first, last) = (wide as u64, (wide >> 64) as u64 ^ FACTOR);
+    let left = fold(hash ^ SEED ^ first, last);
+    let right = fold(hash.rotate_left(32) ^ octets.len() as u64, last);
+    mix(left, right.rotate_left(32))
+}
+
 /// A digest of all octets.
 pub(crate) fn content(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(SEED ^ bytes.len() as u64, |hash, chunk| {
@@ -146,5 +156,7 @@ mod tests {
             assert!(seen.insert(mix_many(7, &other)), "bit {bit}");
         }
         assert_ne!(mix_many(7, &octets), mix_many(8, &octets));
+        let sixteen = octets.first_chunk().expect("there are more");
+        assert_eq!(mix_sixteen(7, sixteen), mix_many(7, sixteen));
     }
 }

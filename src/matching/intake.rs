@@ -79,7 +79,7 @@ impl Matcher {
         self.take_plain(packet, PlainWay { link, outer: Some(outer), is_tunnelled, is_in_clear });
     }
 
-    fn take_plain(&mut self, packet: Plain, way: PlainWay<'_>) {
+    fn take_plain(&mut self, mut packet: Plain, way: PlainWay<'_>) {
         let PlainWay { link, outer, is_tunnelled, is_in_clear } = way;
         let [copies, _] = &mut self.copies;
         let again = copies.repeats(&packet);
@@ -96,29 +96,31 @@ impl Matcher {
         if let Some((ends, outer)) = self.ends.as_mut().zip(outer) {
             ends.plain(&packet, outer, (self.exit.until(), again));
         }
-        let (identity, kin, time) = (packet.identity, packet.kin, packet.time);
-        let item = |serial, ns| PlainItem { serial, ns, bytes: packet.bytes, flow: packet.flow };
-        let serial = self.ledger.plain.push(packet);
-        self.ledger.has_fragments |= matches!(kin, Kin::Joined(_));
+        self.ledger.has_fragments |= matches!(packet.kin, Kin::Joined(_));
+        let Plain { identity, time, bytes, flow, .. } = packet;
         if let Some(identity) = identity {
             if self.beside.take(identity) {
+                let serial = self.ledger.plain.push(packet);
                 self.ledger.clear(serial);
                 return;
             }
             if let Some((tunnelled, more)) = self.tunnelled_with(identity, &packet) {
+                let serial = self.ledger.plain.push(packet);
                 self.pair_content(serial, tunnelled, more, true);
                 if let Some(index) = &mut self.plain_index {
                     index.note(identity);
                 }
                 return;
             }
-            if let Some(index) = &mut self.plain_index {
-                index.insert(identity, serial);
-            }
         }
+        if let Some((index, identity)) = self.plain_index.as_mut().zip(identity) {
+            index.insert(identity, self.ledger.plain.next());
+            packet.indexed = true;
+        }
+        let serial = self.ledger.plain.push(packet);
         // What is under IPsec on the plain side too passes through this gateway; it is not what this gateway protects.
         if let Some(ns) = time.ns().filter(|_| is_in_clear) {
-            self.order.plain(link, item(serial, ns));
+            self.order.plain(link, PlainItem { serial, ns, bytes, flow });
         }
     }
 

@@ -144,7 +144,6 @@ pub(crate) struct Matcher {
     supposed: i64,
     differences: Differences,
     tally: Tally,
-    held: Vec<Tunnelled>,
     checks: Checks,
     given: Given,
     /// Numbers of each SA.
@@ -183,7 +182,6 @@ impl Matcher {
             supposed,
             differences: Differences::default(),
             tally: Tally::default(),
-            held: Vec::new(),
             checks: Checks::default(),
             given: Given::default(),
             watches: Vec::new(),
@@ -232,7 +230,7 @@ impl Matcher {
     pub(crate) fn has_begun(&self) -> bool {
         self.tally.has_pairs()
             || self.order.has_begun()
-            || self.held.iter().any(is_pair)
+            || self.ledger.tunnel.held().iter().any(is_pair)
             || self.ahead.is_some_and(|_| !self.settings.one_clock)
     }
 
@@ -284,7 +282,7 @@ impl Matcher {
         }
         self.expire(end);
         self.retire();
-        if self.held.len() >= HELD_PAIRS || (end && self.exit.ended) {
+        if self.ledger.tunnel.held().len() >= HELD_PAIRS || (end && self.exit.ended) {
             self.flush();
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::limits::{MAX_BINS_OF_ONE, MAX_SPREAD_BINS};
-use super::measure::quantiles::Quantiles;
+use super::measure::quantiles::{Bucketed, Quantiles};
 use super::packets::ledger::{Plain, Tunnelled};
 
 /// Widths of bins in nanoseconds; each divides the next.
@@ -91,7 +91,7 @@ impl TimeSpread {
         plain: &Plain,
         encapsulated: Option<bool>,
         known: bool,
-        latency: Option<i64>,
+        latency: Option<Bucketed>,
     ) {
         let encapsulated = encapsulated != Some(false);
         let sent = if encapsulated { plain.time } else { packet.time };
@@ -103,7 +103,7 @@ impl TimeSpread {
         bin.carried_bytes += second;
         bin.unsized_pairs += u64::from(!known);
         if let Some(latency) = latency {
-            bin.times.add(latency);
+            bin.times.add_bucketed(latency);
         }
     }
 

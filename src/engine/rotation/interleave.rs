@@ -179,6 +179,17 @@ impl Member<'_> {
         if let Some(delivered) = first.checked_sub(1) {
             frames.nth(delivered);
         }
+        if limit.is_none() {
+            // Of one capture nothing interrupts the chunk: a loop over records alone is shorter.
+            let time = frames.fold(open.time, |before, mut frame| {
+                frame.pos = FramePos::new(capture, frame.pos.number());
+                observe(&frame);
+                placed(frame.time, before)
+            });
+            open.time = time;
+            self.refill();
+            return;
+        }
         for mut frame in frames {
             open.time = placed(frame.time, open.time);
             if open.at > first && limit.is_some_and(|limit| (open.time, order) > limit) {
@@ -188,6 +199,12 @@ impl Member<'_> {
             observe(&frame);
             open.at += 1;
         }
+        self.refill();
+    }
+
+    /// Reads the next chunk, or ends.
+    fn refill(&mut self) {
+        let State::Open(open) = &mut self.state else { return };
         if !open.refill() {
             let ended = std::mem::replace(&mut self.state, State::Failed);
             if let State::Open(open) = ended {

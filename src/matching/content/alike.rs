@@ -34,12 +34,13 @@ pub(in crate::matching) const FARTHEST_ALIKE: u64 = 50_000_000;
 impl Matcher {
     /// Makes sure that plaintext packets can be found by content.
     fn index_plain(&mut self) {
-        let ledger = &self.ledger;
+        let plain = &mut self.ledger.plain;
         self.plain_index.get_or_insert_with(|| {
             let mut index = Index::default();
-            for (serial, packet) in ledger.plain.iter() {
+            for (serial, packet) in plain.iter_mut() {
                 if let Some(identity) = packet.identity.filter(|_| packet.fate == PlainFate::Waiting) {
                     index.insert(identity, serial);
+                    packet.indexed = true;
                 }
             }
             index
@@ -189,7 +190,12 @@ impl Matcher {
                 self.tunnel_index.note(identity);
                 self.pair_content(plain, serial, more, true);
             }
-            None => self.tunnel_index.insert(identity, serial),
+            None => {
+                self.tunnel_index.insert(identity, serial);
+                if let Some(t) = self.ledger.tunnel.get_mut(serial) {
+                    t.indexed = true;
+                }
+            }
         }
     }
 
@@ -200,7 +206,8 @@ impl Matcher {
         let basis = t.basis();
         let difference = p.time.ns().zip(t.time.ns()).map(|(p, t)| t.saturating_sub(p));
         // Its equals may have passed where no tap saw them.
-        let misfit = self.base(t.sa).map(|base| self.misfit(p, t, base)).filter(|_| !more && self.has_repeats());
+        let base = if !more && self.has_repeats() { self.base(t.sa) } else { None };
+        let misfit = base.map(|base| self.misfit(p, t, base));
         let stray = misfit.is_some_and(|misfit| !self.is_near(t.sa, misfit));
         let far = stray && misfit.is_some_and(|misfit| misfit > FARTHEST_ALIKE);
         let confidence = match (more, whole) {
@@ -211,7 +218,7 @@ impl Matcher {
             (true, _) if timed && self.is_anchored(t.sa) => ALIKE,
             (true, _) => GUESSED,
         };
-        let (p_identity, t_identity, sa) = (p.identity, t.identity, t.sa);
+        let sa = t.sa;
         if let Some(difference) = difference.filter(|_| confidence >= ALIKE) {
             self.learn(sa, difference, !more);
             if !self.settings.one_clock {
@@ -222,11 +229,22 @@ impl Matcher {
             own.strays += 1;
         }
         self.ledger.pair(plain, tunnelled, basis, confidence);
-        if let (Some(index), Some(identity)) = (&mut self.plain_index, p_identity) {
-            index.remove(identity, plain);
+        self.are_found(plain, tunnelled);
+    }
+
+    /// Two packets need not be found any more.
+    fn are_found(&mut self, plain: Serial, tunnelled: Serial) {
+        if let Some(p) = self.ledger.plain.get_mut(plain).filter(|p| p.indexed) {
+            p.indexed = false;
+            if let Some((index, identity)) = self.plain_index.as_mut().zip(p.identity) {
+                index.remove(identity, plain);
+            }
         }
-        if let Some(identity) = t_identity {
-            self.tunnel_index.remove(identity, tunnelled);
+        if let Some(t) = self.ledger.tunnel.get_mut(tunnelled).filter(|t| t.indexed) {
+            t.indexed = false;
+            if let Some(identity) = t.identity {
+                self.tunnel_index.remove(identity, tunnelled);
+            }
         }
     }
 

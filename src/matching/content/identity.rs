@@ -3,7 +3,7 @@
 //! A router lowers the TTL and renews the header checksum (RFC 1812 section 5.3.1), may mark DSCP and ECN (RFC 6040) and may change
 //! DF. Addresses, protocol, identification, lengths and payload stay.
 
-use crate::dissect::digest::{begin, begin_between, mix, mix_many};
+use crate::dissect::digest::{begin, begin_between, mix, mix_many, mix_sixteen};
 use crate::dissect::{IpHeader, Packet};
 use crate::model::Address;
 
@@ -65,9 +65,12 @@ impl Identity {
     #[inline]
     fn begun(key: u64, captured: &[u8], bytes: usize) -> Option<Self> {
         let payload = captured.get(..bytes).unwrap_or(captured);
-        let prefix = payload.get(..bytes.min(PREFIX))?;
+        let key = match payload.first_chunk::<PREFIX>() {
+            Some(prefix) => mix_sixteen(key, prefix),
+            None => mix_many(key, payload.get(..bytes)?),
+        };
         let whole = (payload.len() == bytes).then(|| mix_many(SEED, payload));
-        Some(Self { key: mix_many(key, prefix), whole })
+        Some(Self { key, whole })
     }
 }
 

@@ -77,6 +77,11 @@ impl Index {
         self.latest.get(identity.key as usize % LATEST) == Some(&identity.key)
     }
 
+    /// Whether no packet waits.
+    pub(in crate::matching) const fn is_empty(&self) -> bool {
+        self.waiting.len() == 0
+    }
+
     /// Whether several packets were alike.
     pub(in crate::matching) fn is_repeated(&self, identity: Identity) -> bool {
         !self.again.is_empty() && self.again.contains(&identity.key)

@@ -67,6 +67,9 @@ impl<T> Queue<T> {
         due: Option<i64>,
         ns: fn(&T) -> i64,
     ) -> Option<(T, bool)> {
+        if self.index.is_empty() {
+            return None;
+        }
         let at = |serial: Serial| usize::try_from(serial.checked_sub(self.first)?).ok();
         let agrees = |serial| {
             let own = at(serial).and_then(|at| self.packets.get(at)?.as_ref());

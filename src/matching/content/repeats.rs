@@ -15,8 +15,10 @@ use crate::matching::packets::ledger::Plain;
 /// The packets of the last moments, by content.
 #[derive(Debug, Default)]
 pub(in crate::matching) struct Repeats {
-    latest: VecDeque<(i64, u64)>,
-    chains: Digested<Chain>,
+    /// Times of those that are remembered, and the number of the first of them.
+    latest: VecDeque<i64>,
+    first: u64,
+    chains: Chains,
     /// How often contents came again.
     again: Digested<u32>,
     /// Packets that repeat one seen shortly before.
@@ -28,6 +30,63 @@ const MOST: usize = 1 << 18;
 /// How often a TAP shows a packet again.
 const RARE: u32 = 2;
 
+/// Equal packets, and the number of the last of them; of several at one time the first one counts.
+#[derive(Clone, Copy, Debug)]
+struct NumberedChain {
+    key: u64,
+    chain: Chain,
+    number: u64,
+}
+
+/// Chains by their content. Those whose packets are no longer remembered stay until there is no room.
+#[derive(Debug, Default)]
+struct Chains {
+    /// A power of two of places, or none. A key lies at the place that its low bits name, or behind it with no vacant place between.
+    places: Vec<Option<NumberedChain>>,
+    taken: usize,
+}
+
+impl Chains {
+    /// The place of a chain, or the vacant one where it would be. `first`: number of the first packet that is remembered.
+    #[inline]
+    fn place(&mut self, key: u64, first: u64) -> Option<&mut Option<NumberedChain>> {
+        // At least half of the places are vacant.
+        if self.taken * 2 >= self.places.len() {
+            self.make_room(first);
+        }
+        let mask = self.places.len().wrapping_sub(1);
+        let mut at = key as usize & mask;
+        while let Some(Some(own)) = self.places.get(at)
+            && own.key != key
+        {
+            at = (at + 1) & mask;
+        }
+        let place = self.places.get_mut(at)?;
+        self.taken += usize::from(place.is_none());
+        Some(place)
+    }
+
+    /// Drops chains whose packets are no longer remembered.
+    #[cold]
+    fn make_room(&mut self, first: u64) {
+        const LEAST: usize = 1 << 10;
+        let is_kept = |own: &NumberedChain| own.number >= first;
+        let kept = self.places.iter().flatten().filter(|own| is_kept(own)).count();
+        let room = (kept * 4).next_power_of_two().max(LEAST);
+        let mut places: Vec<Option<NumberedChain>> = vec![None; room];
+        for own in self.places.iter().flatten().filter(|own| is_kept(own)) {
+            let mut at = own.key as usize & (room - 1);
+            while places.get(at).is_some_and(Option::is_some) {
+                at = (at + 1) & (room - 1);
+            }
+            if let Some(place) = places.get_mut(at) {
+                *place = Some(*own);
+            }
+        }
+        (self.places, self.taken) = (places, kept);
+    }
+}
+
 impl Repeats {
     /// Whether a packet is one more of a cluster of equal ones, by the rule of reports (`tap-copies`). If it is: whether its content hardly ever
     /// comes again. Of equal packets that a generator sends at random some follow each other at once.
@@ -36,22 +95,25 @@ impl Repeats {
     }
 
     fn add(&mut self, identity: Identity, ns: i64) -> Option<bool> {
-        while let Some((time, key)) = self.latest.front().copied() {
-            if ns.saturating_sub(time) <= COPY_WINDOW_NS && self.latest.len() < MOST {
-                break;
-            }
+        while let Some(time) = self.latest.front()
+            && (ns.saturating_sub(*time) > COPY_WINDOW_NS || self.latest.len() >= MOST)
+        {
             self.latest.pop_front();
-            // A later packet of the chain is still remembered.
-            self.chains.remove_if(key, |chain| chain.latest() == Some(time));
+            self.first += 1;
         }
         let key = identity.key ^ identity.whole.unwrap_or_default();
-        self.latest.push_back((ns, key));
-        let (own, is_known) = self.chains.entry(key, || Chain::EMPTY.then(ns))?;
-        if !is_known {
+        let number = self.first + self.latest.len() as u64;
+        self.latest.push_back(ns);
+        let place = self.chains.place(key, self.first)?;
+        let Some(own) = place.as_mut().filter(|own| own.number >= self.first) else {
+            *place = Some(NumberedChain { key, chain: Chain::EMPTY.then(ns), number });
             return None;
+        };
+        if own.chain.latest() != Some(ns) {
+            own.number = number;
         }
-        let chain = own.before(ns);
-        *own = chain.then(ns);
+        let chain = own.chain.before(ns);
+        own.chain = chain.then(ns);
         if !chain.is_copied_at(ns) {
             return None;
         }

@@ -21,9 +21,29 @@ const JOINED: i32 = 8;
 /// Buckets that one distribution has: thirty octaves. What lies outside counts at the edge.
 const WIDEST: usize = 4_096;
 
+/// A value, and where it counts in every distribution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) struct Bucketed {
+    ns: i64,
+    bucket: i32,
+}
+
+impl Bucketed {
+    #[inline]
+    pub(in crate::matching) fn of(ns: i64) -> Self {
+        Self { ns, bucket: bucket(ns) }
+    }
+}
+
 impl Quantiles {
     #[inline]
     pub(in crate::matching) fn add(&mut self, ns: i64) {
+        self.add_bucketed(Bucketed::of(ns));
+    }
+
+    /// Takes in a value that other distributions take in, too.
+    #[inline]
+    pub(in crate::matching) fn add_bucketed(&mut self, Bucketed { ns, bucket }: Bucketed) {
         if self.count == 0 {
             (self.least, self.most) = (ns, ns);
         }
@@ -31,7 +51,7 @@ impl Quantiles {
         self.sum += i128::from(ns);
         self.least = self.least.min(ns);
         self.most = self.most.max(ns);
-        let at = self.place(bucket(ns));
+        let at = self.place(bucket);
         if let Some(count) = self.counts.get_mut(at) {
             *count = count.saturating_add(1);
         }

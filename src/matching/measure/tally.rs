@@ -336,7 +336,7 @@ impl Tally {
                 size.add(SizedPair::of(packet, plain.bytes, basis, mapping, carried));
                 if let Some(last) = latency {
                     match &mut size.times {
-                        Some(times) => times.add(last),
+                        Some(times) => times.add_bucketed(last),
                         None => self.untimed += 1,
                     }
                 }

@@ -107,6 +107,9 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
             levels.push(level);
         }
         // What comes before a stretch that is proved has its delay too.
+        if levels.iter().all(Option::is_some) {
+            return levels;
+        }
         let (mut after, mut goes_on): (Option<Level>, bool) = (None, false);
         for (own, part) in levels.iter_mut().zip(parts).rev() {
             if own.is_none()

@@ -122,10 +122,12 @@ impl Matcher {
 
     /// Takes settled packets off the front of both sides.
     pub(in crate::matching) fn retire(&mut self) {
-        let Self { ledger, plain_index, tunnel_index, tally, order, held, .. } = self;
+        let Self { ledger, plain_index, tunnel_index, tally, order, .. } = self;
         let mut count = 0;
         for (serial, packet) in ledger.plain.iter().take_while(|(_, p)| p.fate == PlainFate::Settled) {
-            if let (Some(index), Some(identity)) = (&mut *plain_index, packet.identity) {
+            if packet.indexed
+                && let (Some(index), Some(identity)) = (&mut *plain_index, packet.identity)
+            {
                 index.remove(identity, serial);
             }
             count += 1;
@@ -135,24 +137,24 @@ impl Matcher {
         let mut latest = Lately::default();
         let mut count = 0;
         for (serial, packet) in ledger.tunnel.iter().take_while(|(_, t)| !matches!(t.fate, TunnelledFate::Waiting)) {
-            if let Some(identity) = packet.identity {
+            if let Some(identity) = packet.identity.filter(|_| packet.indexed) {
                 tunnel_index.remove(identity, serial);
             }
             let encapsulated = latest.of(packet.sa, || order.is_encapsulated(packet.sa));
             tally.vote(packet, encapsulated);
-            held.push(*packet);
             count += 1;
         }
-        ledger.tunnel.skip(count);
+        ledger.tunnel.hold(count);
     }
 
     /// Compares the clocks by the pairs held back, and counts them.
     pub(in crate::matching) fn flush(&mut self) {
-        let mut held = std::mem::take(&mut self.held);
+        let (mut packets, count) = self.ledger.tunnel.take_all();
+        let held = packets.get_mut(..count).unwrap_or_default();
         self.tally.decide(self.settings.one_clock);
-        self.prove(&mut held);
-        self.doubt_alike(&mut held);
-        for packet in &held {
+        self.prove(held);
+        self.doubt_alike(held);
+        for packet in &*held {
             if let Some(difference) = self.tally.difference(packet) {
                 self.differences.add(difference);
             }
@@ -160,7 +162,7 @@ impl Matcher {
         let clock = self.clock();
         let contradicted = self.contradicted(&clock);
         let mut latest = Lately::default();
-        for packet in &mut held {
+        for packet in &mut *held {
             if matches!(packet.fate, TunnelledFate::Alone)
                 && let Some(ns) = packet.time.ns()
             {
@@ -173,10 +175,10 @@ impl Matcher {
             }
             self.ledger.edges.pair(packet);
         }
-        self.temper(&mut held, contradicted);
-        self.doubt_named(&mut held);
-        self.doubt_parallel(&mut held);
-        for packet in &held {
+        self.temper(held, contradicted);
+        self.doubt_named(held);
+        self.doubt_parallel(held);
+        for packet in &*held {
             let mapping = latest.of(packet.sa, || self.order.mapping(packet.sa));
             let wanted = self.rows.is_some();
             let pair = self.tally.count(packet, &clock, contradicted, &self.settings, mapping, wanted);
@@ -184,8 +186,6 @@ impl Matcher {
                 rows.extend(pair);
             }
         }
-        // The next pairs are held in the same room.
-        held.clear();
-        self.held = held;
+        self.ledger.tunnel.put_back(packets, count);
     }
 }

@@ -93,6 +93,7 @@ impl Sight<'_> {
             identity: Identity::of(self.octets, outer),
             kin: Kin::of_whole(self.octets, outer),
             refused: false,
+            indexed: false,
             frame_bytes: self.stack.frame_bytes,
             fate: PlainFate::Waiting,
         }
@@ -123,6 +124,7 @@ impl Sight<'_> {
             pieces: 1,
             complete: !outer.more_fragments,
             again: false,
+            indexed: false,
             esp: opaque.map(|sa| sa.bytes),
             marks: marks(outer),
             inner: visible.map(|visible| visible.inner),

@@ -196,6 +196,12 @@ impl LowerHull {
 
 /// Whether the way from `a` over `b` to `c` turns left.
 fn turns_left(a: (i64, i64), b: (i64, i64), c: (i64, i64)) -> bool {
+    // Neighbours in a hull are mostly less than two seconds apart: products then fit into 64 bits.
+    let near = |to: i64, from: i64| to.checked_sub(from).and_then(|span| i32::try_from(span).ok()).map(i64::from);
+    let spans = (near(b.0, a.0), near(c.1, a.1), near(b.1, a.1), near(c.0, a.0));
+    if let (Some(one), Some(other), Some(third), Some(fourth)) = spans {
+        return one * other > third * fourth;
+    }
     // Spans of captures fit into 64 bits, and their products into 128.
     let spans = (b.0.checked_sub(a.0), c.1.checked_sub(a.1), b.1.checked_sub(a.1), c.0.checked_sub(a.0));
     if let (Some(one), Some(other), Some(third), Some(fourth)) = spans {

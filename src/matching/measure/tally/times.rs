@@ -4,23 +4,25 @@ use super::SaTally;
 use crate::matching::PairSettings;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::forwarding::last_to_first;
+use crate::matching::measure::quantiles::Bucketed;
 use crate::matching::packets::ledger::{Plain, Tunnelled};
 
 impl SaTally {
     /// Takes in the time of a pair between the taps: the latency that counts.
-    pub(super) fn time(&mut self, delay: i64, packet: &Tunnelled, plain: &Plain, settings: &PairSettings) -> i64 {
+    pub(super) fn time(&mut self, delay: i64, packet: &Tunnelled, plain: &Plain, settings: &PairSettings) -> Bucketed {
         let (first, last) = both(delay, packet, plain, settings, self.encapsulated != Some(false));
         // No packet leaves before it came: what the clocks and the step of the timestamps make of it is none.
         self.bounded += u64::from(last < 0);
         let last = last.max(0);
-        self.times.add(last);
+        let latency = Bucketed::of(last);
+        self.times.add_bucketed(latency);
         if let Some(first) = first {
             self.cut_through.add(first.max(0));
             let out = if self.encapsulated == Some(false) { plain.frame_bytes } else { packet.frame_bytes };
             let rate = settings.link_rate_bps.unwrap_or(0);
             self.store_and_forward.add(last_to_first(last, out, rate));
         }
-        last
+        latency
     }
 
     /// Time between the taps, clocks compared.

@@ -43,6 +43,7 @@ fn packet() -> Tunnelled {
         pieces: 1,
         complete: true,
         again: false,
+        indexed: false,
         esp: Some(80),
         marks: Marks::default(),
         inner: None,

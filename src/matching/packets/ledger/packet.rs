@@ -34,6 +34,8 @@ pub(in crate::matching) struct Plain {
     pub(in crate::matching) kin: Kin,
     /// An ICMP error says that it was too big.
     pub(in crate::matching) refused: bool,
+    /// Whether it is found by its content.
+    pub(in crate::matching) indexed: bool,
     /// Octets of its Ethernet frame without FCS.
     pub(in crate::matching) frame_bytes: u32,
     pub(in crate::matching) fate: PlainFate,
@@ -64,6 +66,8 @@ pub(in crate::matching) struct Tunnelled {
     pub(in crate::matching) complete: bool,
     /// Whether its number was there before.
     pub(in crate::matching) again: bool,
+    /// Whether it is found by its content.
+    pub(in crate::matching) indexed: bool,
     /// Length of opaque ESP, header to ICV.
     pub(in crate::matching) esp: Option<u32>,
     pub(in crate::matching) marks: Marks,
