@@ -156,17 +156,21 @@ impl<'r> Stream<'r> {
 }
 
 /// Takes note of a frame's time.
+#[inline]
 pub(super) fn note(times: &mut Vec<(Timestamp, Timestamp)>, frame: &Frame<'_>) {
     if frame.time == Timestamp::UNKNOWN {
         return;
     }
     let at = frame.pos.capture() as usize;
+    if let Some((first, last)) = times.get_mut(at).filter(|(first, _)| *first != Timestamp::UNKNOWN) {
+        (*first, *last) = ((*first).min(frame.time), (*last).max(frame.time));
+        return;
+    }
     if times.len() <= at {
         times.resize(at + 1, (Timestamp::UNKNOWN, Timestamp::UNKNOWN));
     }
-    if let Some((first, last)) = times.get_mut(at) {
-        *first = if *first == Timestamp::UNKNOWN { frame.time } else { (*first).min(frame.time) };
-        *last = (*last).max(frame.time);
+    if let Some(own) = times.get_mut(at) {
+        *own = (frame.time, frame.time);
     }
 }
 

@@ -19,6 +19,12 @@ use crate::matching::packets::tunnel::Role;
 use crate::model::SaKey;
 use crate::transform::iv::IvSample;
 
+/// Which way opaque ESP goes: the MACs of its frame, or their number.
+enum EspWay {
+    Macs(Option<Macs>),
+    Known(Option<u32>),
+}
+
 /// Where a plaintext packet goes, and what else its frame says.
 struct PlainWay<'s> {
     link: u16,
@@ -218,7 +224,7 @@ impl Matcher {
         if outer.more_fragments {
             self.trains.first(&mut self.ledger, outer, serial, &sight);
         }
-        if self.find(serial, &packet, stack.macs)
+        if self.find(serial, &packet, EspWay::Macs(stack.macs))
             && let Some(raw) = packet.sequence
         {
             self.iv(&sight, id, raw);
@@ -226,12 +232,12 @@ impl Matcher {
     }
 
     /// Takes in a packet in the tunnel that is whole, like one that was taken in before.
-    fn take_tunnelled(&mut self, mut packet: Tunnelled, macs: Option<Macs>) {
+    fn take_tunnelled(&mut self, mut packet: Tunnelled, way: Option<u32>) {
         self.tunnel.packets += 1;
         self.tunnel.tunnelled += 1;
         self.watch(&mut packet);
         let serial = self.ledger.tunnel.push(packet);
-        self.find(serial, &packet, macs);
+        self.find(serial, &packet, EspWay::Known(way));
     }
 
     /// Takes note of the number of a packet.
@@ -250,7 +256,7 @@ impl Matcher {
 
     /// Looks for the counterpart of a packet in the tunnel; whether it is one of opaque ESP, which waits for others.
     #[inline]
-    fn find(&mut self, serial: Serial, packet: &Tunnelled, macs: Option<Macs>) -> bool {
+    fn find(&mut self, serial: Serial, packet: &Tunnelled, way: EspWay) -> bool {
         let Tunnelled { identity, again, esp, sequence, time, sa, .. } = *packet;
         if let Some(identity) = identity {
             // A copy in the tunnel is the same packet under the same number.
@@ -260,7 +266,11 @@ impl Matcher {
                 self.find_plain(identity, serial);
             }
         } else if let (Some(bytes), Some(raw), Some(ns)) = (esp, sequence, time.ns()) {
-            self.beside.esp(macs, ns, bytes);
+            match way {
+                EspWay::Macs(macs) => self.beside.esp(macs, ns, bytes),
+                EspWay::Known(Some(number)) => self.beside.esp_of(number, ns, bytes),
+                EspWay::Known(None) => {}
+            }
             self.order.tunnelled(&mut self.ledger, serial, ns, sa, raw);
             return true;
         } else {

@@ -42,6 +42,16 @@ pub(crate) struct Headers {
 }
 
 impl Headers {
+    /// Whether both are equal.
+    #[inline(always)]
+    pub(crate) fn are(&self, other: &Self) -> bool {
+        // Without a branch for each, and without a call.
+        let ([a, b, c, d, e], [f, g, h, i]) = (self.outer, self.inner);
+        let ([j, k, l, m, n], [o, p, q, r]) = (other.outer, other.inner);
+        let outer = (a ^ j) | (b ^ k) | (c ^ l) | (d ^ m) | (e ^ n);
+        outer | (f ^ o) | (g ^ p) | (h ^ q) | (i ^ r) == 0
+    }
+
     /// A number that most others do not share.
     #[inline(always)]
     pub(crate) const fn number(&self) -> u64 {

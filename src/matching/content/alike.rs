@@ -33,7 +33,15 @@ pub(in crate::matching) const FARTHEST_ALIKE: u64 = 50_000_000;
 
 impl Matcher {
     /// Makes sure that plaintext packets can be found by content.
+    #[inline]
     fn index_plain(&mut self) {
+        if self.plain_index.is_none() {
+            self.begin_plain_index();
+        }
+    }
+
+    #[cold]
+    fn begin_plain_index(&mut self) {
         let plain = &mut self.ledger.plain;
         self.plain_index.get_or_insert_with(|| {
             let mut index = Index::default();
@@ -202,9 +210,12 @@ impl Matcher {
     /// Pairs two packets with the same content. `more`: others are equal; `timed`: the times tell which of them these are.
     pub(in crate::matching) fn pair_content(&mut self, plain: Serial, tunnelled: Serial, more: bool, timed: bool) {
         let (Some(p), Some(t)) = (self.ledger.plain.get(plain), self.ledger.tunnel.get(tunnelled)) else { return };
-        let whole = p.identity.zip(t.identity).is_some_and(|(p, t)| p.is_whole(t));
+        let whole = matches!((p.identity, t.identity), (Some(p), Some(t)) if p.is_whole(t));
         let basis = t.basis();
-        let difference = p.time.ns().zip(t.time.ns()).map(|(p, t)| t.saturating_sub(p));
+        let difference = match (p.time.ns(), t.time.ns()) {
+            (Some(p), Some(t)) => Some(t.saturating_sub(p)),
+            _ => None,
+        };
         // Its equals may have passed where no tap saw them.
         let base = if !more && self.has_repeats() { self.base(t.sa) } else { None };
         let misfit = base.map(|base| self.misfit(p, t, base));
@@ -236,7 +247,7 @@ impl Matcher {
     fn are_found(&mut self, plain: Serial, tunnelled: Serial) {
         if let Some(p) = self.ledger.plain.get_mut(plain).filter(|p| p.indexed) {
             p.indexed = false;
-            if let Some((index, identity)) = self.plain_index.as_mut().zip(p.identity) {
+            if let (Some(index), Some(identity)) = (&mut self.plain_index, p.identity) {
                 index.remove(identity, plain);
             }
         }

@@ -82,6 +82,17 @@ impl Beside {
                 number
             }
         };
+        self.esp_of(number, ns, bytes);
+    }
+
+    /// The number of a way that opaque ESP was seen on.
+    pub(in crate::matching) fn number(&mut self, macs: Macs) -> Option<u32> {
+        self.numbers.get(macs)
+    }
+
+    /// Takes in an opaque ESP packet of a way.
+    #[inline]
+    pub(in crate::matching) fn esp_of(&mut self, number: u32, ns: i64, bytes: u32) {
         if let Some(lane) = self.lanes.get_mut(number as usize) {
             lane.forget(ns);
             lane.latest.push_back((ns, bytes));

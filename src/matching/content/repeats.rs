@@ -13,16 +13,23 @@ use crate::matching::content::identity::Identity;
 use crate::matching::packets::ledger::Plain;
 
 /// The packets of the last moments, by content.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::matching) struct Repeats {
-    /// Times of those that are remembered, and the number of the first of them.
+    /// Times of those that are remembered, and the number of the first of them: they are numbered from 1 on.
     latest: VecDeque<i64>,
     first: u64,
-    chains: Chains,
+    equal: Latest,
     /// How often contents came again.
     again: Digested<u32>,
     /// Packets that repeat one seen shortly before.
     pub(in crate::matching) seen: u64,
+}
+
+impl Default for Repeats {
+    fn default() -> Self {
+        let (latest, equal, again) = Default::default();
+        Self { latest, first: 1, equal, again, seen: 0 }
+    }
 }
 
 /// Packets that are remembered; a 10G link shows 150,000 in the time of the window.
@@ -30,60 +37,107 @@ const MOST: usize = 1 << 18;
 /// How often a TAP shows a packet again.
 const RARE: u32 = 2;
 
-/// Equal packets, and the number of the last of them; of several at one time the first one counts.
+/// The last of equal packets: its time, and its number; of several at one time that of the first counts.
 #[derive(Clone, Copy, Debug)]
-struct NumberedChain {
+struct LatestEqual {
     key: u64,
-    chain: Chain,
+    ns: i64,
+    /// 0 is none.
     number: u64,
+    /// Place of the chain of those that have equals before them, from 1 on; 0 is none.
+    chain: u32,
 }
 
-/// Chains by their content. Those whose packets are no longer remembered stay until there is no room.
+impl LatestEqual {
+    const NONE: Self = Self { key: 0, ns: 0, number: 0, chain: 0 };
+}
+
+/// The last packet of each content. Those that are no longer remembered stay until there is no room.
 #[derive(Debug, Default)]
-struct Chains {
+struct Latest {
     /// A power of two of places, or none. A key lies at the place that its low bits name, or behind it with no vacant place between.
-    places: Vec<Option<NumberedChain>>,
+    places: Vec<LatestEqual>,
     taken: usize,
+    chains: Vec<Chain>,
+    /// Room for the next places.
+    spare: Vec<LatestEqual>,
 }
 
-impl Chains {
-    /// The place of a chain, or the vacant one where it would be. `first`: number of the first packet that is remembered.
+impl Latest {
+    /// The place of a key, or the vacant one where it would be. `first`: number of the first packet that is remembered; `remembered`: how many are.
     #[inline]
-    fn place(&mut self, key: u64, first: u64) -> Option<&mut Option<NumberedChain>> {
+    fn place(&mut self, key: u64, (first, remembered): (u64, usize)) -> Option<usize> {
         // At least half of the places are vacant.
         if self.taken * 2 >= self.places.len() {
-            self.make_room(first);
+            self.make_room(first, remembered);
         }
         let mask = self.places.len().wrapping_sub(1);
         let mut at = key as usize & mask;
-        while let Some(Some(own)) = self.places.get(at)
-            && own.key != key
-        {
-            at = (at + 1) & mask;
+        loop {
+            match self.places.get(at) {
+                Some(own) if own.number == 0 => {
+                    self.taken += 1;
+                    return Some(at);
+                }
+                Some(own) if own.key != key => at = (at + 1) & mask,
+                Some(_) => return Some(at),
+                None => return None,
+            }
         }
-        let place = self.places.get_mut(at)?;
-        self.taken += usize::from(place.is_none());
-        Some(place)
     }
 
-    /// Drops chains whose packets are no longer remembered.
+    /// Drops what is no longer remembered.
     #[cold]
-    fn make_room(&mut self, first: u64) {
+    fn make_room(&mut self, first: u64, remembered: usize) {
         const LEAST: usize = 1 << 10;
-        let is_kept = |own: &NumberedChain| own.number >= first;
-        let kept = self.places.iter().flatten().filter(|own| is_kept(own)).count();
-        let room = (kept * 4).next_power_of_two().max(LEAST);
-        let mut places: Vec<Option<NumberedChain>> = vec![None; room];
-        for own in self.places.iter().flatten().filter(|own| is_kept(own)) {
+        let room = (remembered * 4).next_power_of_two().max(LEAST);
+        let mut places = std::mem::take(&mut self.spare);
+        places.clear();
+        places.resize(room, LatestEqual::NONE);
+        let (mut chains, mut taken) = (Vec::new(), 0);
+        for own in self.places.iter().filter(|own| own.number >= first) {
             let mut at = own.key as usize & (room - 1);
-            while places.get(at).is_some_and(Option::is_some) {
+            while places.get(at).is_some_and(|own| own.number != 0) {
                 at = (at + 1) & (room - 1);
             }
             if let Some(place) = places.get_mut(at) {
-                *place = Some(*own);
+                *place = *own;
+                taken += 1;
+                if let Some(chain) = own.chain.checked_sub(1).and_then(|at| self.chains.get(at as usize)) {
+                    chains.push(*chain);
+                    place.chain = chains.len() as u32;
+                }
             }
         }
-        (self.places, self.taken) = (places, kept);
+        (self.taken, self.chains) = (taken, chains);
+        self.spare = std::mem::replace(&mut self.places, places);
+    }
+
+    /// Takes in the next packet of a key; the chain that it continues, if it does.
+    #[inline]
+    fn replace(&mut self, key: u64, ns: i64, number: u64, remembered: (u64, usize)) -> Option<Chain> {
+        let place = self.place(key, remembered)?;
+        let own = self.places.get_mut(place)?;
+        let (first, _) = remembered;
+        let known = own.chain.checked_sub(1).and_then(|at| self.chains.get_mut(at as usize));
+        if own.number < first {
+            (own.key, own.ns, own.number) = (key, ns, number);
+            if let Some(known) = known {
+                *known = Chain::EMPTY.then(ns);
+            }
+            return None;
+        }
+        let number = if own.ns == ns { own.number } else { number };
+        let before = known.as_ref().map_or(Chain::EMPTY.then(own.ns), |known| **known).before(ns);
+        match known {
+            Some(known) => *known = before.then(ns),
+            None => {
+                self.chains.push(before.then(ns));
+                own.chain = self.chains.len() as u32;
+            }
+        }
+        (own.ns, own.number) = (ns, number);
+        Some(before)
     }
 }
 
@@ -104,16 +158,7 @@ impl Repeats {
         let key = identity.key ^ identity.whole.unwrap_or_default();
         let number = self.first + self.latest.len() as u64;
         self.latest.push_back(ns);
-        let place = self.chains.place(key, self.first)?;
-        let Some(own) = place.as_mut().filter(|own| own.number >= self.first) else {
-            *place = Some(NumberedChain { key, chain: Chain::EMPTY.then(ns), number });
-            return None;
-        };
-        if own.chain.latest() != Some(ns) {
-            own.number = number;
-        }
-        let chain = own.chain.before(ns);
-        own.chain = chain.then(ns);
+        let chain = self.equal.replace(key, ns, number, (self.first, self.latest.len()))?;
         if !chain.is_copied_at(ns) {
             return None;
         }

@@ -8,7 +8,6 @@ use crate::dissect::{DissectOptions, Headers, HeadersAgain, InAh, digest};
 use crate::keys::Sight;
 use crate::matching::content::identity::{Identity, Kin};
 use crate::matching::packets::ledger::{Plain, Tunnelled};
-use crate::matching::packets::links::Macs;
 use crate::matching::{Matcher, Side};
 use crate::model::Protocol;
 use crate::model::report::Pattern;
@@ -29,6 +28,7 @@ impl<T> Default for ByHeaders<T> {
 }
 
 impl<T> ByHeaders<T> {
+    #[inline(always)]
     const fn place(headers: &Headers) -> usize {
         headers.number() as usize % PLACES
     }
@@ -36,7 +36,7 @@ impl<T> ByHeaders<T> {
     #[inline]
     fn get(&self, headers: &Headers) -> Option<&T> {
         match self.places.get(Self::place(headers)) {
-            Some(Some((own, value))) if own == headers => Some(value),
+            Some(Some((own, value))) if own.are(headers) => Some(value),
             _ => None,
         }
     }
@@ -59,11 +59,12 @@ struct KnownPlain {
     addresses: u64,
 }
 
-/// A packet in the tunnel, the MACs of its frame, and the digest of the addresses inside.
+/// A packet in the tunnel, and the digest of the addresses inside.
 #[derive(Clone, Copy, Debug)]
 struct KnownTunnelled {
     packet: Tunnelled,
-    macs: Option<Macs>,
+    /// Number of its way, where it is opaque ESP.
+    way: Option<u32>,
     addresses: u64,
 }
 
@@ -76,6 +77,7 @@ pub(in crate::matching) struct KnownHeaders {
     tunnelled: ByHeaders<KnownTunnelled>,
 }
 
+#[inline(always)]
 fn pad(frame: &HeadersAgain<'_>) -> (u32, Option<Pattern>) {
     (frame.pad_bytes, frame.pad.and_then(Pattern::of))
 }
@@ -147,19 +149,18 @@ impl Matcher {
             pattern,
             ..known.packet
         };
-        let macs = known.macs;
+        let way = known.way;
         if both {
             self.see_both(frame)
         } else {
             self.see_tunnel(frame)
         }
-        self.take_tunnelled(packet, macs);
+        self.take_tunnelled(packet, way);
         true
     }
 
     fn ah_again(&mut self, frame: &Frame<'_>, own: &InAh<'_>, both: bool) -> bool {
         let Some(known) = self.known.tunnelled.get(&own.frame.headers) else { return false };
-        let Some(inner) = known.packet.inner else { return false };
         let (pad_bytes, pattern) = pad(&own.frame);
         let mut packet = Tunnelled {
             pos: frame.pos,
@@ -173,16 +174,15 @@ impl Matcher {
             pattern,
             ..known.packet
         };
-        let macs = known.macs;
-        let mut inner = inner;
-        (inner.bytes, inner.carried_pad) = (own.inner.total_bytes, own.behind_bytes);
-        packet.inner = Some(inner);
+        if let Some(inner) = &mut packet.inner {
+            (inner.bytes, inner.carried_pad) = (own.inner.total_bytes, own.behind_bytes);
+        }
         if both {
             self.see_both(frame)
         } else {
             self.see_tunnel(frame)
         }
-        self.take_tunnelled(packet, macs);
+        self.take_tunnelled(packet, None);
         true
     }
 
@@ -206,11 +206,15 @@ impl Matcher {
             return;
         };
         let Some(inner) = stack.ips.last().filter(|_| own.is_by_headers(stack, options)) else { return };
-        let known = KnownTunnelled { packet: *packet, macs: stack.macs, addresses: digest::pair(inner.src, inner.dst) };
+        let way = self.beside.number(stack.macs);
+        let known = KnownTunnelled { packet: *packet, way, addresses: digest::pair(inner.src, inner.dst) };
         let headers = match sa.protocol {
             Protocol::Ah => own.into_ah().map(|own| own.frame.headers),
             // Of the first packets the IVs are kept.
-            Protocol::Esp => own.opaque_sequence().map(|_| own.headers).filter(|_| self.order.has_ivs(packet.sa)),
+            Protocol::Esp if way.is_some() && self.order.has_ivs(packet.sa) => {
+                own.opaque_sequence().map(|_| own.headers)
+            }
+            Protocol::Esp => None,
             Protocol::IpComp => None,
         };
         if let Some(headers) = headers {
@@ -218,3 +222,6 @@ impl Matcher {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,8 +64,15 @@ impl Clock {
 
     /// What the tunnel's clock is ahead when the plain clock shows this time.
     pub(in crate::matching) fn ahead(&self, plain_ns: i64) -> i64 {
-        (self.offset_ns + self.drift * plain_ns.saturating_sub(self.origin_ns) as f64).round() as i64
+        nearest(self.offset_ns + self.drift * plain_ns.saturating_sub(self.origin_ns) as f64)
     }
+}
+
+/// The nearest whole number, halves away from zero: without a call for each pair.
+fn nearest(value: f64) -> i64 {
+    let whole = value as i64;
+    let rest = value - whole as f64;
+    whole.saturating_add(i64::from(rest >= 0.5)).saturating_sub(i64::from(rest <= -0.5))
 }
 
 /// Slopes beyond this are no drift of any clock but noise of a short capture.

@@ -47,8 +47,8 @@ impl Jumps {
         let (silence, jump) = match step {
             Some(step) => {
                 // Of a tick all that is skipped counts, and that nothing is.
-                let tick = silences.tick(ns).filter(|tick| step.skipped != Some(0) || step.ns < *tick);
-                (silences.between(step.ns, ns).or(tick), Jump { skipped: step.skipped, first: false })
+                let tick = || silences.tick(ns).filter(|tick| step.skipped != Some(0) || step.ns < *tick);
+                (silences.between(step.ns, ns).or_else(tick), Jump { skipped: step.skipped, first: false })
             }
             None => {
                 let skipped = u64::from(raw.saturating_sub(1));

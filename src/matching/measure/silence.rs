@@ -19,6 +19,8 @@ pub(in crate::matching) const WAYS: usize = 2;
 /// The shortest silence, in nanoseconds, and in usual gaps between frames.
 const LEAST_NS: f64 = 100_000.0;
 const LEAST_GAPS: f64 = 4.0;
+/// Gaps up to this are none.
+const SHORT_NS: i64 = LEAST_NS as i64;
 /// Gaps at the beginning that tell what is usual.
 const OPENING: usize = 16;
 /// By how much one gap may exceed the usual one where that is learnt.
@@ -169,8 +171,31 @@ impl Silences {
     /// Takes in a frame of the tap, whatever it is.
     #[inline]
     pub(in crate::matching) fn see(&mut self, ns: i64, capture: u32) {
+        // No silence is so short, not even of ticks: most frames are no further behind the one before.
+        if let Some((latest, file)) = &mut self.latest
+            && *file == capture
+            && (1..=SHORT_NS).contains(&ns.saturating_sub(*latest))
+            && self.usual > 0.0
+        {
+            let gap = ns.saturating_sub(*latest);
+            *latest = ns;
+            self.ticks.see(ns, true);
+            self.learn(gap);
+        } else {
+            self.see_at_length(ns, capture);
+        }
+    }
+
+    /// Learns from a gap that is no silence, or is one, what is usual.
+    #[inline]
+    fn learn(&mut self, gap: i64) {
         /// Frames over which the usual gap is learnt.
         const LEARNT: f64 = 64.0;
+        let (gap, most) = (gap as f64, OUTLIER * self.usual);
+        self.usual += (if gap < most { gap } else { most } - self.usual) / LEARNT;
+    }
+
+    fn see_at_length(&mut self, ns: i64, capture: u32) {
         let Some((latest, file)) = self.latest else {
             self.ticks.see(ns, true);
             (self.first, self.latest) = (ns, Some((ns, capture)));
@@ -179,12 +204,6 @@ impl Silences {
         };
         let gap = ns.saturating_sub(latest);
         self.ticks.see(ns, gap > 0);
-        // No silence is so short, not even of ticks.
-        if 0 < gap && gap as f64 <= LEAST_NS && capture == file && self.usual > 0.0 {
-            self.usual += ((gap as f64).min(OUTLIER * self.usual) - self.usual) / LEARNT;
-            self.latest = Some((ns, capture));
-            return;
-        }
         if gap <= 0 {
             return;
         }
@@ -200,7 +219,7 @@ impl Silences {
                 self.settle();
             }
         } else {
-            self.usual += ((gap as f64).min(OUTLIER * self.usual) - self.usual) / LEARNT;
+            self.learn(gap);
         }
         self.latest = Some((ns, capture));
     }
@@ -256,18 +275,23 @@ impl Silences {
     }
 
     /// Takes note of a pair of one way, by its time at this tap.
+    #[inline]
     pub(in crate::matching) fn pair(&mut self, way: usize, ns: i64) {
-        let at = match self.list.last() {
-            Some(last) if ns >= last.to => self.list.len(),
-            _ => self.list.partition_point(|own| own.to <= ns),
-        };
-        let seen = match at.checked_sub(1).and_then(|at| self.list.get_mut(at)) {
+        let is_after_all = self.list.last().is_some_and(|last| ns >= last.to);
+        let own = if is_after_all { self.list.last_mut() } else { self.last_before(ns) };
+        let seen = match own {
             Some(own) => &mut own.after,
             None => &mut self.before,
         };
         if let Some(seen) = seen.get_mut(way) {
             seen.add(Seen { first: ns, last: ns });
         }
+    }
+
+    /// The last silence that ended before a time.
+    fn last_before(&mut self, ns: i64) -> Option<&mut Silence> {
+        let at = self.list.partition_point(|own| own.to <= ns);
+        self.list.get_mut(at.checked_sub(1)?)
     }
 
     /// The longest silence that a time touches.

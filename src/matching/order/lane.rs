@@ -1,12 +1,14 @@
 //! One direction of opaque ESP: its packets in the order in which they were encrypted, beside the plaintext packets in the order in which
 //! they were sent.
 
+mod counters;
 mod skips;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 
+use self::counters::{Counter, Counters};
 use self::skips::SeenLoss;
 use super::delay::Delay;
 use super::settle::overtaken::Overtaken;
@@ -43,20 +45,6 @@ impl TunnelItem {
     }
 }
 
-/// The counter of one SA.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::matching) struct Counter {
-    raw: u32,
-    ns: i64,
-    number: i64,
-    highest: i64,
-    run: u32,
-    /// The last number that was settled, and its run.
-    pub(in crate::matching) settled: Option<(u32, i64)>,
-    /// The highest number of a hole that nobody remembers.
-    pub(in crate::matching) forgotten: i64,
-}
-
 /// Which packet waits for which number.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::matching) struct Hole {
@@ -88,7 +76,7 @@ pub(in crate::matching) struct Lane {
     tunnelled: VecDeque<TunnelItem>,
     /// SA, stretch and number of each of them, for packets that come late; `None` until the first one does.
     numbers: Option<HashSet<(u32, u32, i64), FixedState>>,
-    pub(in crate::matching) counters: HashMap<u32, Counter, FixedState>,
+    pub(in crate::matching) counters: Counters,
     pub(in crate::matching) holes: BTreeMap<(u32, i64), Hole>,
     /// The latest of them in the order in which they were settled.
     latest_holes: VecDeque<(u32, i64)>,
@@ -134,11 +122,8 @@ impl Lane {
     /// Takes in a packet in capture order. One whose number was there before is a copy or a replay; one that comes so late that its
     /// hole was settled is paired with the plaintext packet that the hole was.
     pub(in crate::matching) fn push(&mut self, ledger: &mut Ledger, serial: Serial, ns: i64, sa: u32, raw: u32) {
-        let mut new = false;
-        let counter = self.counters.entry(sa).or_insert_with(|| {
-            new = true;
-            Counter { raw, ns, number: 0, highest: 0, run: 0, settled: None, forgotten: i64::MIN }
-        });
+        let first = Counter { raw, ns, number: 0, highest: 0, run: 0, settled: None, forgotten: i64::MIN };
+        let Some((counter, new)) = self.counters.entry(sa, first) else { return };
         let step = i64::from(raw.wrapping_sub(counter.raw).cast_signed());
         if (step < 0 && ns.saturating_sub(counter.ns) >= RUN_GAP_NS) || step.abs() > i64::from(RUN_STEP) {
             counter.run += 1;
@@ -189,7 +174,7 @@ impl Lane {
         if self.latest_holes.len() > MAX_HOLES
             && let Some(oldest) = self.latest_holes.pop_front()
             && self.holes.remove(&oldest).is_some()
-            && let Some(counter) = self.counters.get_mut(&oldest.0)
+            && let Some(counter) = self.counters.get_mut(oldest.0)
         {
             counter.forgotten = counter.forgotten.max(oldest.1);
         }
@@ -299,7 +284,7 @@ impl Lane {
         let mut before: HashMap<u32, (u32, i64), FixedState> = HashMap::default();
         let mut room = MAX_HOLES_AT_ONCE;
         for item in items {
-            let last = before.get(&item.sa).copied().or_else(|| self.counters.get(&item.sa)?.settled);
+            let last = before.get(&item.sa).copied().or_else(|| self.counters.get(item.sa)?.settled);
             if let Some((run, number)) = last
                 && run == item.run
                 && item.number - number <= room
@@ -312,13 +297,6 @@ impl Lane {
             places.push(Place { item, hole: false });
         }
         places
-    }
-}
-
-impl Counter {
-    /// The number as it would have been sent.
-    pub(in crate::matching) fn raw_number(&self, number: i64) -> u32 {
-        (i64::from(self.raw) + number - self.number) as u32
     }
 }
 

@@ -192,7 +192,7 @@ impl Lane {
         self.pass_tunnelled(passed.len() as u64);
         for item in passed {
             ledger.leave(item.serial, TunnelledFate::Alone);
-            if let Some(counter) = self.counters.get_mut(&item.sa) {
+            if let Some(counter) = self.counters.get_mut(item.sa) {
                 counter.settled = counter.settled.max(Some((item.run, item.number)));
             }
         }
@@ -280,7 +280,7 @@ impl Lane {
                 self.pass_tunnelled(1);
             }
             if self.encapsulated
-                && let Some(counter) = self.counters.get_mut(&item.sa)
+                && let Some(counter) = self.counters.get_mut(item.sa)
             {
                 if let Some((run, number)) = counter.settled
                     && run == item.run
@@ -314,7 +314,7 @@ impl Lane {
                 let hole = holes.iter().find(|(serial, _)| *serial == item.serial).map(|(_, hole)| *hole);
                 let confidence = hole.and_then(|hole| self.holes.get(&hole)).map_or(0.5, |hole| hole.confidence);
                 let raw = hole
-                    .map(|(sa, number)| (sa, self.counters.get(&sa).map_or(0, |counter| counter.raw_number(number))));
+                    .map(|(sa, number)| (sa, self.counters.get(sa).map_or(0, |counter| counter.raw_number(number))));
                 ledger.give_up(item.serial, raw, confidence);
                 self.overtaken.plain(ledger, item, raw.is_some());
             }

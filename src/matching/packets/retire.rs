@@ -154,15 +154,10 @@ impl Matcher {
         self.tally.decide(self.settings.one_clock);
         self.prove(held);
         self.doubt_alike(held);
-        for packet in &*held {
+        for packet in &mut *held {
             if let Some(difference) = self.tally.difference(packet) {
                 self.differences.add(difference);
             }
-        }
-        let clock = self.clock();
-        let contradicted = self.contradicted(&clock);
-        let mut latest = Lately::default();
-        for packet in &mut *held {
             if matches!(packet.fate, TunnelledFate::Alone)
                 && let Some(ns) = packet.time.ns()
             {
@@ -175,6 +170,9 @@ impl Matcher {
             }
             self.ledger.edges.pair(packet);
         }
+        let clock = self.clock();
+        let contradicted = self.contradicted(&clock);
+        let mut latest = Lately::default();
         self.temper(held, contradicted);
         self.doubt_named(held);
         self.doubt_parallel(held);

@@ -20,9 +20,14 @@ pub(super) struct LowerEdge {
 pub(super) struct LowerHull {
     /// From left to right.
     points: Vec<(i64, i64)>,
+    /// Points to the right of these, from left to right: the few of them that may be in the hull are put into it together.
+    row: Vec<(i64, i64)>,
     /// Not yet in the hull.
     fresh: Vec<(i64, i64)>,
 }
+
+/// Points of a row.
+const ROW: usize = 64;
 
 /// Points that are put into the hull at once.
 const FRESH: usize = 4_096;
@@ -115,14 +120,45 @@ impl LowerEdge {
 impl LowerHull {
     pub(super) fn add(&mut self, x: i64, y: i64) {
         // Most come in the order of their times: the hull grows at its end.
-        if self.points.last().is_none_or(|last| last.0 < x) {
-            self.append((x, y));
+        if self.row.last().or(self.points.last()).is_none_or(|last| last.0 < x) {
+            self.row.push((x, y));
+            if self.row.len() >= ROW {
+                self.append_row();
+            }
             return;
         }
         self.fresh.push((x, y));
         if self.fresh.len() >= FRESH {
             self.settle();
         }
+    }
+
+    /// Puts the points of a row into the hull. Up to the lowest of them those count that are below all before them, and from there on those
+    /// that are below all behind them: a hull falls to its lowest point and rises behind it.
+    fn append_row(&mut self) {
+        let mut row = std::mem::take(&mut self.row);
+        let mut least = i64::MAX;
+        let mut lowest = 0;
+        for (at, (x, y)) in row.iter().enumerate() {
+            if *y < least || at == 0 {
+                (least, lowest) = (*y, at);
+                self.append((*x, *y));
+            }
+        }
+        let mut behind: [(i64, i64); ROW] = [(0, 0); ROW];
+        let (mut count, mut least) = (0, i64::MAX);
+        for (at, (x, y)) in row.iter().enumerate().skip(lowest + 1).rev() {
+            if (*y < least || at + 1 == row.len())
+                && let Some(place) = behind.get_mut(count)
+            {
+                least = *y;
+                *place = (*x, *y);
+                count += 1;
+            }
+        }
+        behind.iter().take(count).rev().for_each(|point| self.append(*point));
+        row.clear();
+        self.row = row;
     }
 
     /// Puts a point that is to the right of all others into the hull.
@@ -137,6 +173,7 @@ impl LowerHull {
 
     /// Andrew's monotone chain over the hull and the fresh points.
     fn settle(&mut self) {
+        self.append_row();
         if self.fresh.is_empty() {
             return;
         }
@@ -170,8 +207,8 @@ impl LowerHull {
 
     /// The hull of both.
     pub(super) fn with(&self, other: &Self) -> Self {
-        let mut both =
-            Self { points: self.points.clone(), fresh: [&self.fresh[..], &other.points, &other.fresh].concat() };
+        let fresh = [&self.row[..], &self.fresh, &other.points, &other.row, &other.fresh].concat();
+        let mut both = Self { points: self.points.clone(), row: Vec::new(), fresh };
         both.settle();
         both
     }
@@ -196,12 +233,6 @@ impl LowerHull {
 
 /// Whether the way from `a` over `b` to `c` turns left.
 fn turns_left(a: (i64, i64), b: (i64, i64), c: (i64, i64)) -> bool {
-    // Neighbours in a hull are mostly less than two seconds apart: products then fit into 64 bits.
-    let near = |to: i64, from: i64| to.checked_sub(from).and_then(|span| i32::try_from(span).ok()).map(i64::from);
-    let spans = (near(b.0, a.0), near(c.1, a.1), near(b.1, a.1), near(c.0, a.0));
-    if let (Some(one), Some(other), Some(third), Some(fourth)) = spans {
-        return one * other > third * fourth;
-    }
     // Spans of captures fit into 64 bits, and their products into 128.
     let spans = (b.0.checked_sub(a.0), c.1.checked_sub(a.1), b.1.checked_sub(a.1), c.0.checked_sub(a.0));
     if let (Some(one), Some(other), Some(third), Some(fourth)) = spans {

@@ -62,8 +62,8 @@ fn a_packet_whose_hole_was_forgotten_is_said_to_be_late() {
     let mut lane = Lane { encapsulated: true, ..Lane::default() };
     lane.push(&mut Ledger::default(), 0, 0, 0, 100);
     let last = MAX_HOLES as i64 + 2;
-    lane.counters.get_mut(&0).expect("it has a counter").settled = Some((0, last));
-    lane.counters.get_mut(&0).expect("it has a counter").highest = last;
+    lane.counters.get_mut(0).expect("it has a counter").settled = Some((0, last));
+    lane.counters.get_mut(0).expect("it has a counter").highest = last;
     for number in 1..=last {
         lane.remember((0, number), Hole { plain: None, confidence: 0.0 });
     }

@@ -92,7 +92,7 @@ impl Lane {
         match before {
             Some(before) if before.run == item.run => item.number == before.number + 1,
             Some(before) => item.number > before.number,
-            None => match self.counters.get(&item.sa).and_then(|counter| counter.settled) {
+            None => match self.counters.get(item.sa).and_then(|counter| counter.settled) {
                 Some((run, number)) => run != item.run || item.number == number + 1,
                 None => true,
             },
@@ -117,7 +117,7 @@ impl Lane {
         if self.encapsulated {
             for same in items.chunk_by(|a, b| a.sa == b.sa) {
                 if let Some(last) = same.last()
-                    && let Some(counter) = self.counters.get_mut(&last.sa)
+                    && let Some(counter) = self.counters.get_mut(last.sa)
                 {
                     counter.settled = Some((last.run, last.number));
                 }
