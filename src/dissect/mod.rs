@@ -30,7 +30,7 @@ mod walk;
 
 pub(crate) use crate::dissect::ipsec::null::NULL_LENGTH_BITS;
 pub use crate::dissect::ipsec::null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};
-pub(crate) use fast::again::{Headers, HeadersAgain, InAh, Packet};
+pub(crate) use fast::again::{HeadersAgain, SharedHeaders, ShortPacket, ShownInside};
 pub use glance::{Form, Glance, glance};
 pub(crate) use glance::{
     IN_IPV6, IN_UDP, OUTLINED, PLAIN, TAGGED, any_look, behind_esp, ipv6_ends, is_opaque, kind_look, kind_of, tos,

@@ -1,18 +1,19 @@
-//! Headers that come again: frames that agree with an earlier one in all that dissection reads of their headers, but for lengths and for what
+//! SharedHeaders that come again: frames that agree with an earlier one in all that dissection reads of their headers, but for lengths and for what
 //! numbers packets.
 //!
-//! Ethernet without a tag, an IPv4 packet without options that is no fragment, and in it UDP or TCP, opaque ESP, or AH around such a packet with UDP or
-//! TCP. Of such frames the layers, addresses, marks and SA headers are those of the first one. What differs is read here; what dissection may
+//! Ethernet without a tag, an IPv4 packet without options that is no fragment, and in it UDP or TCP, opaque ESP, or AH or ESP-NULL around such a packet
+//! with UDP or TCP. Of such frames the layers, addresses, marks and SA headers are those of the first one. What differs is read here; what dissection may
 //! *note* of their payload is not.
 
 use crate::capture::Frame;
 use crate::dissect::glance::word;
 use crate::dissect::ipsec::look;
+use crate::dissect::ipsec::null::Suspect;
 use crate::dissect::layer::LayerKind;
-use crate::dissect::stack::{Note, Shape, Stack};
+use crate::dissect::stack::{Note, NullSupport, Shape, Stack};
 use crate::dissect::transport::{tcp, udp};
 use crate::dissect::{DissectOptions, LONGEST_FRAME};
-use crate::model::LinkType;
+use crate::model::{Address, LinkType};
 
 const IP_AT: usize = 14;
 const IPV4_BYTES: usize = 20;
@@ -31,17 +32,18 @@ const FCS: u32 = 4;
 
 const TCP: u8 = 6;
 const AH: u8 = 51;
+const IP_IN_IP: u8 = 4;
 
 /// What frames agree in: the octets of their headers, without those that are read for each frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Headers {
+pub(crate) struct SharedHeaders {
     /// Of the link, the outer packet, and its ports or SPI.
     outer: [u64; 5],
     /// Of AH, the packet in it, and its ports.
     inner: [u64; 4],
 }
 
-impl Headers {
+impl SharedHeaders {
     /// Whether both are equal.
     #[inline(always)]
     pub(crate) fn are(&self, other: &Self) -> bool {
@@ -63,14 +65,14 @@ impl Headers {
 
 /// A packet as its own header says.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet<'f> {
+pub(crate) struct ShortPacket<'f> {
     pub(crate) total_bytes: u32,
     pub(crate) identification: u32,
     /// What of its payload was captured, and maybe what is behind it.
     pub(crate) captured: &'f [u8],
 }
 
-impl Packet<'_> {
+impl ShortPacket<'_> {
     /// Octets of its payload.
     pub(crate) const fn payload_bytes(&self) -> usize {
         (self.total_bytes as usize).saturating_sub(IPV4_BYTES)
@@ -80,8 +82,8 @@ impl Packet<'_> {
 /// A frame that may have the headers of an earlier one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeadersAgain<'f> {
-    pub(crate) headers: Headers,
-    pub(crate) outer: Packet<'f>,
+    pub(crate) headers: SharedHeaders,
+    pub(crate) outer: ShortPacket<'f>,
     pub(crate) wire_bytes: u32,
     /// Octets behind the packet, and those of them that were captured.
     pub(crate) pad_bytes: u32,
@@ -115,8 +117,8 @@ impl<'f> HeadersAgain<'f> {
             // The end of the destination, and the first word behind the header.
             word::<32, _>(head) & 0xffff | upper << 16 & 0xffff_ffff_0000,
         ];
-        let outer = Headers { outer, inner: [0; 4] };
-        let packet = Packet {
+        let outer = SharedHeaders { outer, inner: [0; 4] };
+        let packet = ShortPacket {
             total_bytes,
             identification: u32::from(((lengths >> 16) as u16).swap_bytes()),
             captured: data.get(UPPER_AT..)?,
@@ -139,12 +141,17 @@ impl<'f> HeadersAgain<'f> {
             let layers = kinds.iter().fold(0, |layers, kind| layers << 6 | *kind as u128);
             stack.shape == Shape { layers, shell: 0 }
         };
-        let is_plain = stack.ips.iter().all(|ip| ip.header_bytes as usize == IPV4_BYTES && !ip.is_fragment());
-        let is_known = is(&[Ethernet, Ipv4, Esp])
-            || is(&[Ethernet, Ipv4, Udp])
+        let is_known = is(&[Ethernet, Ipv4, Udp])
             || is(&[Ethernet, Ipv4, Tcp])
+            || is(&[Ethernet, Ipv4, Esp])
             || is(&[Ethernet, Ipv4, Ah, Ipv4, Udp])
-            || is(&[Ethernet, Ipv4, Ah, Ipv4, Tcp]);
+            || is(&[Ethernet, Ipv4, Ah, Ipv4, Tcp])
+            || is(&[Ethernet, Ipv4, Esp, Ipv4, Udp])
+            || is(&[Ethernet, Ipv4, Esp, Ipv4, Tcp]);
+        if !is_known {
+            return false;
+        }
+        let is_plain = stack.ips.iter().all(|ip| ip.header_bytes as usize == IPV4_BYTES && !ip.is_fragment());
         let ports = stack.layers.last().and_then(|last| {
             let [s0, s1, d0, d1] = *self.data.get(last.span.start as usize..)?.first_chunk()?;
             Some((last.kind, (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]))))
@@ -158,9 +165,13 @@ impl<'f> HeadersAgain<'f> {
             Some((Esp, _)) => true,
             _ => false,
         };
-        let says_nothing = |note: &Note| matches!(note, Note::UdpCandidate { .. } | Note::UdpOther { .. });
-        let is_all = stack.notes.iter().all(says_nothing) && stack.opened.is_empty() && stack.null.is_none();
-        is_plain && is_known && is_quiet && is_all && stack.peeks.is_empty() && stack.stop.is_none()
+        let says_nothing = |note: &Note| match note {
+            Note::UdpCandidate { .. } | Note::UdpOther { .. } => true,
+            Note::Null { .. } => stack.null.is_some(),
+            _ => false,
+        };
+        let is_all = stack.notes.iter().all(says_nothing) && stack.opened.is_empty();
+        is_plain && is_quiet && is_all && stack.peeks.is_empty() && stack.stop.is_none()
     }
 
     /// Whether the packet is no part of a stream of encapsulated messages, which a TCP segment on any port may begin.
@@ -184,25 +195,56 @@ impl<'f> HeadersAgain<'f> {
 
     /// Reads AH and the packet in it: its headers count with those of the frame.
     #[inline(always)]
-    pub(crate) fn into_ah(mut self) -> Option<InAh<'f>> {
-        let behind = self.outer.captured;
-        let ah: &[u8; AH_BYTES] = behind.first_chunk()?;
+    pub(crate) fn into_ah(self) -> Option<ShownInside<'f>> {
+        let ah: &[u8; AH_BYTES] = self.outer.captured.first_chunk()?;
         let begin = word::<0, _>(ah);
         let sequence = ((word::<4, _>(ah) >> 32) as u32).swap_bytes();
         let bytes = (usize::from((begin >> 8) as u8) + 2) * 4;
-        let inner: &[u8; IPV4_BYTES + 4] = behind.get(bytes..)?.first_chunk()?;
+        if bytes < AH_BYTES { None } else { self.inside(begin, sequence, bytes, None) }
+    }
+
+    /// Reads the IPv4 packet in ESP-NULL, where this frame alone shows beyond doubt that it is that, without padding against traffic analysis. `notes`
+    /// is room for what that takes.
+    pub(crate) fn into_null(self, notes: &mut Vec<Note>) -> Option<ShownInside<'f>> {
+        let bytes = self.outer.payload_bytes();
+        let (&[_, _, _, _, n0, n1, n2, n3], payload) = self.outer.captured.split_first_chunk::<ESP_BYTES>()?;
+        let payload = payload.get(..bytes.checked_sub(ESP_BYTES)?)?;
+        if bytes < ESP_LEAST || !look::worth_a_look(payload, true) {
+            return None;
+        }
+        let [src, dst] = self.data.get(IP_AT + 12..)?.first_chunk::<8>()?.as_chunks::<4>().0 else { return None };
+        let endpoints = Some((Address::v4(*src), Address::v4(*dst)));
+        notes.clear();
+        let suspect = Suspect { sa: 0, payload, wire_bytes: payload.len(), endpoints, declared: None };
+        let support = suspect.check(notes)?;
+        let NullSupport { icv_bytes, iv_bytes, next_header, tfc_bytes: 0, inner: Some(_), .. } = support else {
+            return None;
+        };
+        let sequence = u32::from_be_bytes([n0, n1, n2, n3]);
+        let kind = u64::from(u32::from_be_bytes([icv_bytes, iv_bytes, next_header, 1]));
+        let at = ESP_BYTES + usize::from(iv_bytes);
+        if next_header == IP_IN_IP { self.inside(kind, sequence, at, Some(support)) } else { None }
+    }
+
+    /// The packet at `at` in the payload of this one. `kind`: what is between both.
+    #[inline(always)]
+    fn inside(mut self, kind: u64, sequence: u32, at: usize, null: Option<NullSupport>) -> Option<ShownInside<'f>> {
+        let behind = self.outer.captured;
+        let inner: &[u8; IPV4_BYTES + 4] = behind.get(at..)?.first_chunk()?;
         let lengths = word::<0, _>(inner);
         let (total_bytes, upper) = (u32::from(((lengths >> 16) as u16).swap_bytes()), word::<16, _>(inner));
         let protocol = *inner.get(9)?;
-        self.headers.inner =
-            [begin, lengths & 0xffff_0000_0000_ffff, word::<8, _>(inner) & 0xffff_ffff_0000_ffff, upper];
-        let captured = behind.get(bytes + IPV4_BYTES..)?;
-        let packet = Packet { total_bytes, identification: u32::from(((lengths >> 32) as u16).swap_bytes()), captured };
+        let (numberless, marks) = (lengths & 0xffff_0000_0000_ffff, word::<8, _>(inner) & 0xffff_ffff_0000_ffff);
+        self.headers.inner = [kind, numberless, marks, upper];
+        let captured = behind.get(at + IPV4_BYTES..)?;
+        let packet =
+            ShortPacket { total_bytes, identification: u32::from(((lengths >> 32) as u16).swap_bytes()), captured };
         let least = if protocol == TCP { TCP_BYTES } else { UDP_BYTES };
-        let behind_bytes = self.outer.payload_bytes().checked_sub(bytes + total_bytes as usize)? as u32;
-        let is_there = bytes >= AH_BYTES && packet.payload_bytes() >= least && captured.len() >= least;
+        let behind_bytes = self.outer.payload_bytes().checked_sub(at + total_bytes as usize)? as u32;
+        let is_there = packet.payload_bytes() >= least && captured.len() >= least;
         let is_unprefixed = protocol != TCP || is_unprefixed(captured);
-        (is_there && is_unprefixed).then_some(InAh { frame: self, sequence, inner: packet, protocol, behind_bytes })
+        let inside = ShownInside { frame: self, sequence, inner: packet, protocol, behind_bytes, null };
+        (is_there && is_unprefixed).then_some(inside)
     }
 
     /// Whether the packet carries AH.
@@ -212,16 +254,18 @@ impl<'f> HeadersAgain<'f> {
     }
 }
 
-/// A frame of AH around an IPv4 packet.
+/// A frame of AH or ESP-NULL around an IPv4 packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InAh<'f> {
+pub(crate) struct ShownInside<'f> {
     pub(crate) frame: HeadersAgain<'f>,
     pub(crate) sequence: u32,
-    pub(crate) inner: Packet<'f>,
+    pub(crate) inner: ShortPacket<'f>,
     /// What the inner packet carries.
     pub(crate) protocol: u8,
     /// Octets between the ends of both packets.
     pub(crate) behind_bytes: u32,
+    /// What shows that it is ESP-NULL.
+    pub(crate) null: Option<NullSupport>,
 }
 
 /// Whether a TCP segment does not begin a stream of encapsulated messages (RFC 9329 section 4).

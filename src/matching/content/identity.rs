@@ -4,7 +4,7 @@
 //! DF. Addresses, protocol, identification, lengths and payload stay.
 
 use crate::dissect::digest::{begin, begin_between, mix, mix_many, mix_sixteen};
-use crate::dissect::{IpHeader, Packet};
+use crate::dissect::{IpHeader, ShortPacket};
 use crate::model::Address;
 
 /// Octets of payload that must have been captured: they tell apart packets without identification.
@@ -57,7 +57,7 @@ impl Identity {
 
     /// Identity of an IPv4 packet that is no fragment, between addresses of which this is the digest.
     #[inline]
-    pub(in crate::matching) fn between(addresses: u64, protocol: u8, packet: &Packet<'_>) -> Option<Self> {
+    pub(in crate::matching) fn between(addresses: u64, protocol: u8, packet: &ShortPacket<'_>) -> Option<Self> {
         let key = begin_between(addresses, packet.total_bytes, packet.identification, protocol);
         Self::begun(mix(key, 0), packet.captured, packet.payload_bytes())
     }
@@ -112,14 +112,14 @@ impl Kin {
 
     /// What a plaintext packet keeps of IPv4 that is no fragment, between addresses of which this is the digest.
     #[inline]
-    pub(in crate::matching) fn of_whole_between(addresses: u64, protocol: u8, packet: &Packet<'_>) -> Self {
+    pub(in crate::matching) fn of_whole_between(addresses: u64, protocol: u8, packet: &ShortPacket<'_>) -> Self {
         let train = begin_between(addresses, 0, packet.identification, protocol);
         opening(train, protocol, packet.captured).unwrap_or(Self::Divided(train))
     }
 
     /// The same of a packet in the tunnel.
     #[inline]
-    pub(in crate::matching) fn of_part_between(addresses: u64, protocol: u8, packet: &Packet<'_>) -> Self {
+    pub(in crate::matching) fn of_part_between(addresses: u64, protocol: u8, packet: &ShortPacket<'_>) -> Self {
         let train = begin_between(addresses, 0, packet.identification, protocol);
         opening(train, protocol, packet.captured).unwrap_or(Self::Joined(train))
     }

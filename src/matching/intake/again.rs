@@ -4,7 +4,7 @@
 
 use super::PlainWay;
 use crate::capture::Frame;
-use crate::dissect::{DissectOptions, Headers, HeadersAgain, InAh, digest};
+use crate::dissect::{DissectOptions, HeadersAgain, Note, SharedHeaders, ShownInside, digest};
 use crate::keys::Sight;
 use crate::matching::content::identity::{Identity, Kin};
 use crate::matching::packets::ledger::{Plain, Tunnelled};
@@ -12,13 +12,14 @@ use crate::matching::{Matcher, Side};
 use crate::model::Protocol;
 use crate::model::report::Pattern;
 
-/// Headers that are kept on either side.
+const ESP: u8 = 50;
+/// SharedHeaders that are kept on either side.
 const PLACES: usize = 512;
 
 /// What the headers of packets say.
 #[derive(Debug)]
 struct ByHeaders<T> {
-    places: Vec<Option<(Headers, T)>>,
+    places: Vec<Option<(SharedHeaders, T)>>,
 }
 
 impl<T> Default for ByHeaders<T> {
@@ -29,19 +30,19 @@ impl<T> Default for ByHeaders<T> {
 
 impl<T> ByHeaders<T> {
     #[inline(always)]
-    const fn place(headers: &Headers) -> usize {
+    const fn place(headers: &SharedHeaders) -> usize {
         headers.number() as usize % PLACES
     }
 
     #[inline]
-    fn get(&self, headers: &Headers) -> Option<&T> {
+    fn get(&self, headers: &SharedHeaders) -> Option<&T> {
         match self.places.get(Self::place(headers)) {
             Some(Some((own, value))) if own.are(headers) => Some(value),
             _ => None,
         }
     }
 
-    fn put(&mut self, headers: Headers, value: T) {
+    fn put(&mut self, headers: SharedHeaders, value: T) {
         if self.places.is_empty() {
             self.places.resize_with(PLACES, || None);
         }
@@ -75,6 +76,9 @@ pub(in crate::matching) struct KnownHeaders {
     options: Option<DissectOptions>,
     plain: ByHeaders<KnownPlain>,
     tunnelled: ByHeaders<KnownTunnelled>,
+    /// Whether some of them are of ESP-NULL, and room for what shows that others are.
+    has_null: bool,
+    notes: Vec<Note>,
 }
 
 #[inline(always)]
@@ -133,9 +137,9 @@ impl Matcher {
 
     fn tunnelled_again(&mut self, frame: &Frame<'_>, own: HeadersAgain<'_>, both: bool) -> bool {
         if own.is_ah() {
-            return own.into_ah().is_some_and(|own| self.ah_again(frame, &own, both));
+            return own.into_ah().is_some_and(|own| self.inside_again(frame, &own, both));
         }
-        let Some(known) = self.known.tunnelled.get(&own.headers) else { return false };
+        let Some(known) = self.known.tunnelled.get(&own.headers) else { return self.null_again(frame, own, both) };
         let Some(sequence) = own.opaque_sequence() else { return false };
         let (pad_bytes, pattern) = pad(&own);
         let packet = Tunnelled {
@@ -159,7 +163,22 @@ impl Matcher {
         true
     }
 
-    fn ah_again(&mut self, frame: &Frame<'_>, own: &InAh<'_>, both: bool) -> bool {
+    /// ESP whose headers are not those of opaque ESP.
+    fn null_again(&mut self, frame: &Frame<'_>, own: HeadersAgain<'_>, both: bool) -> bool {
+        if !self.known.has_null || own.protocol() != ESP {
+            return false;
+        }
+        let Some(own) = own.into_null(&mut self.known.notes) else { return false };
+        let Some(support) = own.null else { return false };
+        let Some(known) = self.known.tunnelled.get(&own.frame.headers) else { return false };
+        if let Some(sa) = self.order.sas.get_mut(known.packet.sa as usize) {
+            sa.null.show(support.icv_bytes, support.iv_bytes, true);
+        }
+        self.inside_again(frame, &own, both)
+    }
+
+    /// AH or ESP-NULL that shows the packet inside.
+    fn inside_again(&mut self, frame: &Frame<'_>, own: &ShownInside<'_>, both: bool) -> bool {
         let Some(known) = self.known.tunnelled.get(&own.frame.headers) else { return false };
         let (pad_bytes, pattern) = pad(&own.frame);
         let mut packet = Tunnelled {
@@ -175,7 +194,12 @@ impl Matcher {
             ..known.packet
         };
         if let Some(inner) = &mut packet.inner {
-            (inner.bytes, inner.carried_pad) = (own.inner.total_bytes, own.behind_bytes);
+            let mut of_esp = 0;
+            if let Some(null) = &own.null {
+                inner.esp.pad = u32::from(null.pad_bytes.unwrap_or(0));
+                of_esp = inner.esp.pad + inner.esp.trailer + inner.esp.icv;
+            }
+            (inner.bytes, inner.carried_pad) = (own.inner.total_bytes, own.behind_bytes.saturating_sub(of_esp));
         }
         if both {
             self.see_both(frame)
@@ -208,14 +232,19 @@ impl Matcher {
         let Some(inner) = stack.ips.last().filter(|_| own.is_by_headers(stack, options)) else { return };
         let way = self.beside.number(stack.macs);
         let known = KnownTunnelled { packet: *packet, way, addresses: digest::pair(inner.src, inner.dst) };
+        let shows_inside = stack.encapsulated == Some(1) && packet.inner.is_some();
         let headers = match sa.protocol {
-            Protocol::Ah => own.into_ah().map(|own| own.frame.headers),
+            Protocol::Ah if shows_inside => own.into_ah().map(|own| own.frame.headers),
+            Protocol::Esp if shows_inside && stack.null.is_some() => {
+                let own = own.into_null(&mut self.known.notes);
+                self.known.has_null |= own.is_some();
+                own.map(|own| own.frame.headers)
+            }
             // Of the first packets the IVs are kept.
-            Protocol::Esp if way.is_some() && self.order.has_ivs(packet.sa) => {
+            Protocol::Esp if packet.esp.is_some() && way.is_some() && self.order.has_ivs(packet.sa) => {
                 own.opaque_sequence().map(|_| own.headers)
             }
-            Protocol::Esp => None,
-            Protocol::IpComp => None,
+            _ => None,
         };
         if let Some(headers) = headers {
             self.known.tunnelled.put(headers, known);

@@ -278,7 +278,11 @@ impl Silences {
     #[inline]
     pub(in crate::matching) fn pair(&mut self, way: usize, ns: i64) {
         let is_after_all = self.list.last().is_some_and(|last| ns >= last.to);
-        let own = if is_after_all { self.list.last_mut() } else { self.last_before(ns) };
+        let own = match () {
+            () if self.list.is_empty() => None,
+            () if is_after_all => self.list.last_mut(),
+            () => self.last_before(ns),
+        };
         let seen = match own {
             Some(own) => &mut own.after,
             None => &mut self.before,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 
-use self::counters::{Counter, Counters};
+use self::counters::{Counter, LaneCounters};
 use self::skips::SeenLoss;
 use super::delay::Delay;
 use super::settle::overtaken::Overtaken;
@@ -76,7 +76,7 @@ pub(in crate::matching) struct Lane {
     tunnelled: VecDeque<TunnelItem>,
     /// SA, stretch and number of each of them, for packets that come late; `None` until the first one does.
     numbers: Option<HashSet<(u32, u32, i64), FixedState>>,
-    pub(in crate::matching) counters: Counters,
+    pub(in crate::matching) counters: LaneCounters,
     pub(in crate::matching) holes: BTreeMap<(u32, i64), Hole>,
     /// The latest of them in the order in which they were settled.
     latest_holes: VecDeque<(u32, i64)>,

@@ -46,6 +46,18 @@ impl Made {
             0 => packet(17, (1, 2), number, &upper(17, number, payload)),
             1 => packet(6, (1, 2), number, &upper(6, number, payload)),
             2 => packet(50, (3, 4), number, &[&[0, 0, 3, 0xea, 0, 0, 0, number], payload].concat()),
+            5 | 6 => {
+                let mut inner = inner(if self.kind == 5 { 17 } else { 6 });
+                let header: &mut [u8; 20] = inner.first_chunk_mut().expect("an IPv4 header");
+                let sum: u32 = header.as_chunks::<2>().0.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+                let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+                header[10..12].copy_from_slice(&sum.to_be_bytes());
+                let pad = (2_usize.wrapping_sub(inner.len())) % 4;
+                inner.extend((1..).take(pad));
+                inner.extend([pad as u8, 4]);
+                inner.extend([0x5a; 12]);
+                packet(50, (3, 4), number, &[&[0, 0, 3, 0xeb, 0, 0, 0, number][..], &inner].concat())
+            }
             _ => {
                 let ah = [4, 4, 0, 0, 0, 0, 3, 0xea, 0, 0, 0, number, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
                 let inner = inner(if self.kind == 3 { 17 } else { 6 });
@@ -114,7 +126,7 @@ fn made() -> impl Strategy<Value = Made> {
     ];
     let payload = prop::collection::vec(prop_oneof![Just(0x9c_u8), any::<u8>()], 0..70);
     let cut = prop_oneof![4 => Just(0_usize), 1 => 0_usize..100];
-    (0_usize..5, 0_u8..40, payload, prop_oneof![3 => Just(0_usize), 1 => 0_usize..20], changes, cut).prop_map(
+    (0_usize..7, 0_u8..40, payload, prop_oneof![3 => Just(0_usize), 1 => 0_usize..20], changes, cut).prop_map(
         |(kind, number, payload, trailer, changes, cut)| Made { kind, number, payload, trailer, changes, cut },
     )
 }
@@ -131,7 +143,7 @@ proptest! {
 
 #[test]
 fn frames_with_the_headers_of_earlier_ones_are_not_dissected() {
-    for kind in 0..5 {
+    for kind in 0..7 {
         let made = |number| Made { kind, number, payload: vec![0x9c; 40], trailer: 0, changes: Vec::new(), cut: 0 };
         let frames: Vec<Made> = (0..30).map(made).collect();
         // Of opaque ESP the first IVs are kept.

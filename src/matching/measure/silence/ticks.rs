@@ -23,6 +23,7 @@ pub(super) struct Ticks {
 
 impl Ticks {
     /// Takes in a frame, of a tick that is new or not.
+    #[inline]
     pub(super) fn see(&mut self, ns: i64, is_new: bool) {
         self.stamps.see(ns);
         self.frames += 1;

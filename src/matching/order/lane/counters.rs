@@ -23,9 +23,9 @@ impl Counter {
 
 /// The counters of all SAs, by their number.
 #[derive(Debug, Default)]
-pub(in crate::matching) struct Counters(Vec<Option<Counter>>);
+pub(in crate::matching) struct LaneCounters(Vec<Option<Counter>>);
 
-impl Counters {
+impl LaneCounters {
     /// The counter of an SA, which is `first` where there was none, and whether there was none. There always is one now.
     #[inline]
     pub(super) fn entry(&mut self, sa: u32, first: Counter) -> Option<(&mut Counter, bool)> {
