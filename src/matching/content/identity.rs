@@ -3,7 +3,7 @@
 //! A router lowers the TTL and renews the header checksum (RFC 1812 section 5.3.1), may mark DSCP and ECN (RFC 6040) and may change
 //! DF. Addresses, protocol, identification, lengths and payload stay.
 
-use crate::dissect::digest::{begin, begin_between, mix, mix_many, mix_sixteen};
+use crate::dissect::digest::{begin_between, mix, mix_many, mix_sixteen, pair};
 use crate::dissect::{IpHeader, ShortPacket};
 use crate::model::Address;
 
@@ -51,7 +51,7 @@ impl Identity {
     ) -> Option<Self> {
         // Place of a fragment in its packet; DF is not part of it.
         let place = header.fragment_offset << 1 | u32::from(header.more_fragments);
-        let key = begin(header.src, header.dst, total, header.identification, protocol);
+        let key = begin_between(pair(header.src, header.dst), total, header.identification, protocol);
         Self::begun(mix(key, u64::from(place)), captured, bytes)
     }
 
@@ -76,7 +76,7 @@ impl Identity {
 
 /// What fragments of one packet share (RFC 791 section 3.2): the key under which a packet and its fragments are found.
 pub(in crate::matching) fn train(src: Address, dst: Address, protocol: u8, identification: u32) -> u64 {
-    begin(src, dst, 0, identification, protocol)
+    begin_between(pair(src, dst), 0, identification, protocol)
 }
 
 /// What a packet keeps where a gateway sends others in its place, so that no [`Identity`] tells that they are the same.
@@ -149,7 +149,7 @@ fn opening(train: u64, protocol: u8, segment: &[u8]) -> Option<Kin> {
 
 /// What packets between two addresses share.
 pub(in crate::matching) fn ends(src: Address, dst: Address) -> u64 {
-    begin(src, dst, 0, 0, 0)
+    begin_between(pair(src, dst), 0, 0, 0)
 }
 
 #[cfg(test)]
