@@ -176,8 +176,7 @@ impl Matcher {
             return Some(own);
         }
         let again = losses.repeated.get(&at).copied().unwrap_or(0);
-        // Each packet in the tunnel has its plaintext packet, and each missing number one that has none: that is all, whichever they are. Beyond an
-        // edge others might be theirs.
+        // Each packet in the tunnel has a plaintext packet, and each missing number one without: that is all, where none lies beyond an edge.
         let is_closed = sa.is_by_order() && uncovered == 0 && is_closed(sa, missing, missed + aside);
         let unproved = self.unproved(at, sa, (missed, lost)).filter(|_| !is_closed && (left_over || missing > 0));
         if let Some(own) = unproved.or_else(|| among_equals(sa, (missed, lost), again, self.edge(sa, uncovered))) {

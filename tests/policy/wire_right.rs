@@ -266,7 +266,7 @@ fn packets_in_udp_that_bear_an_expected_spi_are_no_missing_sa() {
     };
     // Other traffic shows that this is the link of the tunnel.
     let beside = |spi: u32| {
-        let of_another = (1..=9).map(|n| build::esp(R1, R2, 4_711, n, &cbc(n)));
+        let of_another = (1..=9).map(|n| build::esp(R2, R1, 4_711, n, &cbc(n)));
         of_another.chain((1..=4).map(move |n| datagram(spi, n)))
     };
     let own = report(&[&config], &[&capture("udp-own", beside(1002))]);

@@ -22,27 +22,7 @@ pub(super) fn chances(lengths: &[u32], grain: u32) -> i32 {
 /// Whether packets have sizes that somebody chose: lengths (in ascending order) with the number of packets of each.
 #[must_use]
 pub fn are_chosen(sizes: &[(u32, u64)]) -> bool {
-    is_sweep(sizes) || are_few(sizes) || are_in_wide_steps(sizes) || are_dealt_out(sizes)
-}
-
-/// Whether lengths come more evenly than chance would have them: somebody walked through sizes in another order than theirs.
-fn are_dealt_out(sizes: &[(u32, u64)]) -> bool {
-    /// Fewer lengths, or packets, are even by chance.
-    const LENGTHS: f64 = 16.0;
-    const PACKETS: f64 = 24.0;
-    /// Usual deviations below the mean of chi-squared, which chance reaches in one capture of 150.
-    const EVEN: f64 = 2.2;
-    let (Some((least, _)), Some((most, _))) = (sizes.first(), sizes.last()) else { return false };
-    let step = step(sizes);
-    if step == 0 {
-        return false;
-    }
-    let lengths = f64::from((most - least) / step) + 1.0;
-    let packets = sizes.iter().map(|(_, packets)| *packets as f64).sum::<f64>();
-    let squares = sizes.iter().map(|(_, packets)| (*packets as f64).powi(2)).sum::<f64>();
-    // Of all lengths in these steps, those that no packet has among them.
-    let (chi_squared, freedom) = (squares * lengths / packets - packets, lengths - 1.0);
-    lengths >= LENGTHS && packets >= PACKETS && chi_squared < freedom - EVEN * (2.0 * freedom).sqrt()
+    is_sweep(sizes) || are_few(sizes) || are_in_wide_steps(sizes)
 }
 
 /// The greatest step in which all lengths are.

@@ -132,25 +132,6 @@ fn chosen_sizes_do_not_decide_the_block() {
     assert!(!are_chosen(&[(84, 3), (100, 40), (148, 3), (340, 1), (356, 90)]));
 }
 
-/// Sizes in another order than theirs: no length comes again before all others came. By chance thirty of eighty do, and more often.
-#[test]
-fn sizes_that_are_dealt_out_are_chosen() {
-    let each = |packets: &dyn Fn(u32) -> u64| (0..84).map(|n| (100 + 16 * n, packets(n))).collect::<Vec<_>>();
-    assert!(are_chosen(&each(&|_| 1)) && are_chosen(&each(&|n| 2 + u64::from(n < 2))));
-    // Every third or so of them: a direction of two.
-    let of_one_way: Vec<(u32, u64)> = (0..84).filter(|n| n * n % 7 < 2).map(|n| (100 + 16 * n, 1)).collect();
-    assert!(of_one_way.len() > 29 && are_chosen(&of_one_way));
-    // As chance has them: so many lengths twice, three times, or not at all.
-    let mut state = 1_u32;
-    let mut drawn = std::collections::BTreeMap::new();
-    for packets in 1..=400_u32 {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        *drawn.entry(100 + 16 * ((state >> 8) % 84)).or_insert(0) += 1;
-        let sizes: Vec<(u32, u64)> = drawn.iter().map(|(length, packets)| (*length, *packets)).collect();
-        assert!(!are_chosen(&sizes) || sizes.len() < 25, "{packets} packets: {sizes:?}");
-    }
-}
-
 #[test]
 fn a_verdict_names_what_it_excluded() {
     let found = infer(&lengths("aes128-sha1", MANY), IvPattern::Random).expect("it fits");
