@@ -1,5 +1,6 @@
 //! Why a direction's loss is not known, where its pairs say so themselves.
 
+mod counted;
 mod for_gateway;
 mod left_over;
 mod offloaded;
@@ -14,7 +15,6 @@ use crate::matching::content::alike::FARTHEST_ALIKE;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt;
 use crate::matching::measure::losses::Losses;
-use crate::matching::measure::silence::Silences;
 use crate::matching::measure::tally::SaTally;
 use crate::matching::measure::watch::Watch;
 use crate::model::Address;
@@ -112,32 +112,6 @@ fn are_more_than_few(count: u64, lost: u64) -> bool {
 }
 
 impl Matcher {
-    /// Whether as many plaintext packets were sent as the tunnel shows and misses, by one clock: then the missing numbers are all that was
-    /// lost, whichever packets they are.
-    pub(super) fn is_counted(&self, at: usize, sa: &SaTally, missing: u64) -> bool {
-        /// Packets that may be on their way at either end.
-        const ON_THEIR_WAY: i64 = 2;
-        /// And as a share of what is missing, as 1 in N.
-        const OF_MISSING: u64 = 10;
-        let seen = sa.alone + sa.uncovered + missing;
-        let [(from, to), (begin, end)] = self.ledger.recorded;
-        let packets = i64::try_from(seen).unwrap_or(i64::MAX).max(1);
-        let on_their_way = (to.saturating_sub(from) / packets).saturating_mul(ON_THEIR_WAY);
-        let same_time = from.abs_diff(begin).max(to.abs_diff(end)) <= on_their_way.unsigned_abs();
-        // What is not counted must be little beside what is missing.
-        let most = ON_THEIR_WAY.unsigned_abs().min(missing / OF_MISSING);
-        // As many may be missing in a hole of one capture as the other one shows before it or after it.
-        let recorded = !self.ledger.silences.iter().any(Silences::has_long);
-        recorded
-            && same_time
-            && missing > 0
-            && self.order.aside_of(at as u32).is_some_and(|(sent, answers)| {
-                // If the two ways were taken for each other, these would be the answers, some of which were lost.
-                let may_be_answers = answers.abs_diff(seen) > most && answers < seen && answers * 2 > seen;
-                sent.abs_diff(seen) <= most && !may_be_answers
-            })
-    }
-
     /// Whether the way of an SA past the taps is a guess: that of pairs that are mostly guesses and whose times contradict each other, or that are in
     /// doubt while the packets that answer them fit in several ways, as they may fit this one.
     pub(super) fn is_way_doubted(&self, at: u32, sa: &SaTally, doubted: bool, clock: &Clock) -> bool {
@@ -366,6 +340,7 @@ impl Matcher {
         if sa.matched > 0 {
             return None;
         }
+        let missing = if self.is_lost_before(at as usize, sa, missing) { 0 } else { missing };
         // Where nothing was paired at all, the captures may have nothing in common.
         if alignments == 0 {
             /// Fewer packets may be on their way at the edges of captures.

@@ -161,3 +161,40 @@ fn what_a_full_queue_drops_behind_the_numbers_is_counted() {
         assert_eq!(told(&load.report()), load.lost, "{kind}");
     }
 }
+
+/// Equal packets at an even pace both ways, by one clock, which cannot be paired. What is lost between the taps is told by the numbers; what was lost before
+/// both of them, on its way to the gateway, is none of it.
+#[test]
+fn numbers_that_were_lost_on_their_way_to_the_gateway_are_no_loss_between_the_taps() {
+    let mut noise = Noise(31);
+    let (mut plain, mut tunnel) = (Vec::new(), Vec::new());
+    for packet in 0..400_u64 {
+        let sent = START + packet * 2_000_000;
+        let esp = |noise: &mut Noise, from, to, spi| {
+            build::esp(from, to, spi, packet as u32 + 1, &noise.bytes(16 + 208 + 12))
+        };
+        let datagram =
+            |noise: &mut Noise, src, dst| build::udp(src, dst, (5_000, 5_001), packet as u16, &noise.bytes(172));
+        plain.push(Out::whole(sent, datagram(&mut noise, NEAR, FAR)));
+        let is_end = packet < 5 || packet > 394;
+        if is_end || noise.below(40) > 0 {
+            tunnel.push(Out::whole(sent + 60_000, esp(&mut noise, R1, R2, 0x1001)));
+        }
+        if is_end || noise.below(25) > 0 {
+            let back = sent + 700_000;
+            tunnel.push(Out::whole(back, esp(&mut noise, R2, R1, 0x2001)));
+            plain.push(Out::whole(back + 55_000, build::one_hop_further(&datagram(&mut noise, FAR, NEAR))));
+        }
+    }
+    let lost = 400 - tunnel.iter().filter(|frame| frame.data[36] == 0x10).count() as u64;
+    let file = |side: &str, frames: &[Out]| {
+        let bytes = pcap(frames, ETHERNET, Order::Little, Step::Nano);
+        write_file(&scratch("match-lossy"), &format!("even-{side}.pcap"), &bytes)
+    };
+    let report = json(&file("plain", &plain), &file("tunnel", &tunnel), &["--one-clock"]);
+    assert_eq!(number(&report, "pairs.matched"), 0, "{:#}", report["pairs"]);
+    let said = items(&report, "findings").iter().filter(|finding| text(finding, "code") == "match-loss");
+    let said: Vec<(bool, u64)> =
+        said.map(|finding| (text(finding, "sa").ends_with("1001"), number(finding, "count"))).collect();
+    assert!(lost > 4 && said == [(true, lost)], "{lost}: {:#}", report["findings"]);
+}
