@@ -176,7 +176,7 @@ fn numbers_that_were_lost_on_their_way_to_the_gateway_are_no_loss_between_the_ta
         let datagram =
             |noise: &mut Noise, src, dst| build::udp(src, dst, (5_000, 5_001), packet as u16, &noise.bytes(172));
         plain.push(Out::whole(sent, datagram(&mut noise, NEAR, FAR)));
-        let is_end = packet < 5 || packet > 394;
+        let is_end = !(5..395).contains(&packet);
         if is_end || noise.below(40) > 0 {
             tunnel.push(Out::whole(sent + 60_000, esp(&mut noise, R1, R2, 0x1001)));
         }

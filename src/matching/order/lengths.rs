@@ -296,7 +296,7 @@ mod tests {
         let lengths: Vec<u32> =
             (0..600_u32).map(|at| [64, 128, 200, 512, 1_000, 1_300][mixed(at) as usize % 6]).collect();
         let (plain, whole) = sides(&lengths, 0, 600);
-        let lost = |at: &usize| mixed(*at as u32 + 9_000) % 50 == 0;
+        let lost = |at: &usize| mixed(*at as u32 + 9_000).is_multiple_of(50);
         let kept: Vec<usize> = (0..600).filter(|at| !lost(at)).collect();
         let tunnelled: Vec<Tunnelled> = kept.iter().map(|at| whole[*at]).collect();
         assert_eq!(succession(&plain, &tunnelled, makes), None);
