@@ -9,7 +9,6 @@ mod proved;
 use std::collections::BTreeMap;
 
 pub(super) use self::left_over::LeftOver;
-use self::proved::is_closed;
 use crate::matching::Matcher;
 use crate::matching::content::alike::FARTHEST_ALIKE;
 use crate::matching::measure::clock::{Basis, Clock};
@@ -151,7 +150,7 @@ impl Matcher {
         }
         let again = losses.repeated.get(&at).copied().unwrap_or(0);
         // Each packet in the tunnel has a plaintext packet, and each missing number one without: that is all, where none lies beyond an edge.
-        let is_closed = sa.is_by_order() && uncovered == 0 && is_closed(sa, missing, missed + aside);
+        let is_closed = uncovered == 0 && self.is_closed(sa, missing, missed + aside);
         let unproved = self.unproved(at, sa, (missed, lost)).filter(|_| !is_closed && (left_over || missing > 0));
         if let Some(own) = unproved.or_else(|| among_equals(sa, (missed, lost), again, self.edge(sa, uncovered))) {
             return Some(own);

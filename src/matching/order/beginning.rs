@@ -2,6 +2,8 @@
 //!
 //! Lengths say which transform there may be; the [`evidence`] says by how much the clocks differ, or that this cannot be known.
 
+mod in_order;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
@@ -10,9 +12,7 @@ use super::align;
 use super::delay::{Delay, median};
 use super::evidence::{self, Alignment, CERTAIN, Partner, Streams};
 use super::lane::{Lane, Place, PlainItem, TunnelItem};
-use super::lengths::{pieces, succession};
 use super::refit::refit;
-use crate::matching::limits::MAX_WAITING;
 use crate::matching::order::pairs::{SAMPLE, SaInfo};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Ledger, PlainFate, Serial};
@@ -150,57 +150,6 @@ impl Search<'_> {
         let mappings = lane.mappings.clone();
         let pairs = Vec::new();
         BeginningTrial::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows, pairs }))
-    }
-
-    /// The pairs that the succession of lengths makes of all packets of a lane, when no more come or there is no room for more. In the latter
-    /// case they are only where it begins: those behind them are still to come.
-    fn in_order(
-        &self,
-        lane: &Lane,
-        plain: &[align::Plain],
-        items: &[PlainItem],
-        within: (i64, i64),
-    ) -> Option<Beginning> {
-        if !self.end && lane.tunnelled().len() <= MAX_WAITING / 2 {
-            return None;
-        }
-        let makes = |mapping: u8, inner: u32, esp: u32| lane.mappings.makes(mapping, inner, esp);
-        let rows = |places: &[Place]| -> Vec<align::Tunnelled> {
-            places.iter().map(|place| lane.tunnelled_of(place, self.ledger)).collect()
-        };
-        let numbered = lane.places(lane.tunnelled().len());
-        let seen: Vec<Place> = numbered.iter().filter(|place| !place.hole).copied().collect();
-        // Behind the numbers packets are lost with them; before they have numbers, without a trace.
-        let whole = succession(plain, &rows(&seen), makes).map(|found| (found, &seen));
-        let whole = whole.or_else(|| {
-            let has_holes = seen.len() < numbered.len();
-            has_holes.then(|| succession(plain, &rows(&numbered), makes)).flatten().map(|found| (found, &numbered))
-        });
-        let is_whole = whole.is_some();
-        let (found, places) = whole.or_else(|| Some((pieces(plain, &rows(&seen), makes)?, &seen)))?;
-        let pair = |(partner, place): (&Option<usize>, &Place)| {
-            let item = items.get((*partner)?)?;
-            (!place.hole).then_some((*item, place.item))
-        };
-        let pairs: Vec<(PlainItem, TunnelItem)> = found.partners.iter().zip(places).filter_map(pair).collect();
-        let differences: Vec<i64> = pairs.iter().map(|(p, t)| t.ns.saturating_sub(p.ns)).collect();
-        let delay = Delay::of(&differences)?;
-        let base = delay.base.unwrap_or(0.0) as i64;
-        let mut flows: BTreeMap<FlowId, u32> = BTreeMap::new();
-        let pairs = if self.end && is_whole {
-            pairs.into_iter().map(|(p, t)| (p.serial, t.serial)).collect()
-        } else {
-            pairs.iter().for_each(|(plain, _)| *flows.entry(plain.flow).or_default() += 1);
-            Vec::new()
-        };
-        (within.0..=within.1).contains(&base).then(|| Beginning {
-            weight: found.weight,
-            mappings: lane.mappings.clone(),
-            delay,
-            partial: false,
-            flows: flows.into_iter().map(|(flow, count)| (flow, count, count)).collect(),
-            pairs,
-        })
     }
 
     /// How much delays vary where packets are compared in order, and whether many of the tunnel have no plaintext packet: of those that a

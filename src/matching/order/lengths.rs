@@ -4,11 +4,13 @@
 //! still do. An alignment counts only if every packet fits it, and if each shifted one is contradicted.
 
 mod pieces;
+mod together;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
 pub(in crate::matching) use self::pieces::pieces;
+pub(in crate::matching) use self::together::move_together;
 use super::align::{Plain, Tunnelled};
 use super::evidence::{CERTAIN, DECISIVE};
 use crate::matching::limits::MAX_WAITING;

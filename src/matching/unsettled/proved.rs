@@ -8,12 +8,18 @@ use crate::matching::measure::tally::SaTally;
 use crate::matching::order::shifts::Proof;
 use crate::model::pairs::Undetermined;
 
-/// Whether as many plaintext packets have no counterpart as numbers are missing, and nothing else is left over.
-pub(super) fn is_closed(sa: &SaTally, missing: u64, missed: u64) -> bool {
-    sa.encapsulated == Some(true) && sa.alone == 0 && missing > 0 && missed == missing
-}
-
 impl Matcher {
+    /// Whether as many plaintext packets have no counterpart as numbers are missing, and nothing else is left over.
+    pub(super) fn is_closed(&self, sa: &SaTally, missing: u64, missed: u64) -> bool {
+        let is_alone = sa.encapsulated == Some(true) && sa.alone == 0;
+        sa.is_by_order() && is_alone && missing > 0 && missed == missing && self.has_no_hole()
+    }
+
+    /// Whether both taps were recording throughout.
+    fn has_no_hole(&self) -> bool {
+        !self.ledger.silences.iter().any(Silences::has_long)
+    }
+
     fn proof(&self, at: u32) -> Option<Proof> {
         self.order.lane(at).and_then(|lane| self.proofs.get(lane).copied())
     }
@@ -26,7 +32,7 @@ impl Matcher {
             Some(false) => missed == 0,
             None => false,
         };
-        is_alone && !self.ledger.silences.iter().any(Silences::has_long)
+        is_alone && self.has_no_hole()
     }
 
     /// Whether packets of one side alone have no counterpart, and guesses are between pairs that are proved: as many were lost whichever they are.
