@@ -77,3 +77,25 @@ fn random_octets_are_padding_only_where_no_icv_is_as_long() {
         assert_eq!((number(&report, "sas.0.icv_bytes"), leaks(&report)), (field, count), "{icv}");
     }
 }
+
+/// The snapshot length ends within the field: no algorithm has an ICV of 28 or 36 octets, so the last four are padding.
+#[test]
+fn a_field_that_was_cut_off_holds_the_icv_of_an_algorithm() {
+    for (field, icv) in [(28, 24), (36, 32), (24, 24), (16, 16)] {
+        let mut noise = Noise(field as u64);
+        let frames: Vec<Out> = (1..=40_u32)
+            .map(|n| {
+                let head =
+                    [&[41, (field / 4 + 1) as u8, 0, 0][..], &1_002_u32.to_be_bytes(), &n.to_be_bytes()].concat();
+                let mut frame = Out::whole(
+                    START + u64::from(n) * 5 * MS,
+                    build::ipv6(R1, R2, 51, &[&head[..], &noise.bytes(field + 120)].concat()),
+                );
+                frame.data.truncate(14 + 40 + 12 + 12);
+                frame
+            })
+            .collect();
+        let path = support::write_file(&support::scratch("ah"), &format!("cut-{field}.pcap"), &plain_pcap(&frames));
+        assert_eq!(number(&support::report(&[&path]).json(), "sas.0.icv_bytes"), icv, "{field}");
+    }
+}
