@@ -24,7 +24,7 @@ pub(crate) fn begin(src: Address, dst: Address, total_bytes: u32, word: u32, pro
     begin_between(pair(src, dst), total_bytes, word, protocol)
 }
 
-/// The same where the digest of both addresses is known.
+/// Begins a digest with the same, of IPv4 as of IPv6; `addresses`: the digest of both ([`pair`]). Of IPv4 it is not that of [`begin`].
 #[inline(always)]
 pub(crate) fn begin_between(addresses: u64, total_bytes: u32, word: u32, protocol: u8) -> u64 {
     // Two products that do not wait for each other.

@@ -18,14 +18,14 @@ const ETHERNET: usize = 14;
 /// Octets of a VLAN tag (IEEE 802.1Q clause 9.3).
 const TAG: usize = 4;
 /// Octets of headers.
-const IPV4_BYTES: usize = 20;
+pub(super) const IPV4_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
 const IPV6_BYTES: usize = 40;
-const ESP_BYTES: usize = 8;
+pub(super) const ESP_BYTES: usize = 8;
 /// Where a frame without tag says what its IPv4 packet carries.
 const PROTOCOL_AT: usize = ETHERNET + 9;
 const UDP: u8 = 17;
-const ESP: u8 = 50;
+pub(super) const ESP: u8 = 50;
 const AH: u8 = 51;
 const IPV4: u8 = 4;
 /// Of the word that begins with the length of an IPv4 packet: length, identification and place of the fragment.

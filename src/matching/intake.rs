@@ -3,7 +3,7 @@
 pub(super) mod again;
 
 use super::limits::MAX_SAS;
-use super::{Matcher, TunnelKey};
+use super::{Matcher, Side, TunnelKey};
 use crate::capture::Frame;
 use crate::dissect::{IpHeader, Note, Stack};
 use crate::keys::Sight;
@@ -71,6 +71,17 @@ impl Matcher {
     fn see_both(&mut self, frame: &Frame<'_>) {
         self.plain.see(frame.time);
         self.tunnel.see(frame.time);
+    }
+
+    /// Takes note of the time of a frame of a side, or of `both`.
+    #[inline]
+    fn see(&mut self, side: Side, both: bool, frame: &Frame<'_>) {
+        match side {
+            _ if both => self.see_both(frame),
+            Side::Plain => self.see_plain(frame),
+            Side::Tunnel => self.see_tunnel(frame),
+            Side::Exit => {}
+        }
     }
 
     fn plain_packet(&mut self, sight: Sight<'_>) {

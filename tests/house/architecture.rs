@@ -155,8 +155,6 @@ const LONG: &[(&str, usize, &str)] = &[
     ("cli/args.rs", 500, "the options in the order of the help"),
     ("decrypt/algorithm/vectors.rs", 600, "published test vectors"),
     ("dissect/stack.rs", 600, "the result of dissection, mostly documentation"),
-    ("matching/measure/tally.rs", 450, "what the pairs of an SA add up to"),
-    ("matching/order/settle.rs", 500, "a block of packets, from the first doubt to the last verdict"),
     ("model/pairs.rs", 500, "a published document, member by member"),
     ("model/report.rs", 500, "a published document, member by member"),
     ("policy/facts/router.rs", 500, "the facts of a router, member by member"),

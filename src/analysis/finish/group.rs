@@ -15,7 +15,7 @@ use crate::model::{Address, Protocol, SaKey, Spi};
 
 /// Fewer packets show no habit.
 const FEWEST: u64 = 16;
-/// A pair of addresses skips numbers that other pairs bear: from so many on, this is no chance.
+/// Numbers that one pair of addresses misses and other pairs of the SPI show: from this many on it is no chance.
 const FILLED: u64 = 4;
 /// Pairs with one SPI that lose more than they show are one SA of several senders, from this number on.
 const SEVERAL: usize = 4;

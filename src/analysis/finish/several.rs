@@ -14,7 +14,7 @@ pub(crate) enum Several {
 }
 
 impl Several {
-    /// Where several senders count at a time, at least one frame in so many bears a number that was there before.
+    /// Frames for each one whose number was seen before, at most, where several senders count at a time.
     const AGAIN: u64 = 8;
 
     /// What the packets of an SA show.

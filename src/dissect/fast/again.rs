@@ -1,12 +1,13 @@
-//! SharedHeaders that come again: frames that agree with an earlier one in all that dissection reads of their headers, but for lengths and for what
+//! Headers that come again: frames that agree with an earlier one in all that dissection reads of their headers, but for lengths and for what
 //! numbers packets.
 //!
 //! Ethernet without a tag, an IPv4 packet without options that is no fragment, and in it UDP or TCP, opaque ESP, or AH or ESP-NULL around such a packet
 //! with UDP or TCP. Of such frames the layers, addresses, marks and SA headers are those of the first one. What differs is read here; what dissection may
 //! *note* of their payload is not.
 
+use super::behind::{AH, IP_IN_IP, TCP, TCP_BYTES, UDP_BYTES};
 use crate::capture::Frame;
-use crate::dissect::glance::word;
+use crate::dissect::glance::{ESP, ESP_BYTES, IPV4_BYTES, word};
 use crate::dissect::ipsec::look;
 use crate::dissect::ipsec::null::Suspect;
 use crate::dissect::layer::LayerKind;
@@ -16,12 +17,8 @@ use crate::dissect::{DissectOptions, LONGEST_FRAME};
 use crate::model::{Address, LinkType};
 
 const IP_AT: usize = 14;
-const IPV4_BYTES: usize = 20;
 const UPPER_AT: usize = IP_AT + IPV4_BYTES;
 const AH_BYTES: usize = 12;
-const UDP_BYTES: usize = 8;
-const TCP_BYTES: usize = 20;
-const ESP_BYTES: usize = 8;
 /// The least that ESP can be (RFC 4303 section 2.4).
 const ESP_LEAST: usize = 12;
 /// Captured octets that every frame of these kinds has.
@@ -29,10 +26,6 @@ const LEAST: usize = UPPER_AT + 8;
 /// A frame that is shorter holds no FCS besides its padding, nor does one with fewer octets behind the packet.
 const SHORTEST_WITH_FCS: usize = 64;
 const FCS: u32 = 4;
-
-const TCP: u8 = 6;
-const AH: u8 = 51;
-const IP_IN_IP: u8 = 4;
 
 /// What frames agree in: the octets of their headers, without those that are read for each frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -251,6 +244,12 @@ impl<'f> HeadersAgain<'f> {
     #[inline(always)]
     pub(crate) const fn is_ah(&self) -> bool {
         self.protocol() == AH
+    }
+
+    /// Whether it carries ESP.
+    #[inline(always)]
+    pub(crate) const fn is_esp(&self) -> bool {
+        self.protocol() == ESP
     }
 }
 

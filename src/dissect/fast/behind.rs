@@ -8,13 +8,13 @@ use crate::dissect::transport::{esp_port, tcp, udp};
 use crate::model::{Encapsulation, Protocol, Spi};
 use crate::wire::ipsec::Ah;
 
-const AH: u8 = 51;
-const IP_IN_IP: u8 = 4;
+pub(super) const AH: u8 = 51;
+pub(super) const IP_IN_IP: u8 = 4;
 const UDP: u8 = 17;
-const TCP: u8 = 6;
+pub(super) const TCP: u8 = 6;
 
-const UDP_BYTES: usize = 8;
-const TCP_BYTES: usize = 20;
+pub(super) const UDP_BYTES: usize = 8;
+pub(super) const TCP_BYTES: usize = 20;
 
 /// The last header of a packet, and what it says.
 struct UpperHeader {

@@ -150,7 +150,8 @@ impl Direction {
         if impossible || !one_clock {
             (self.clock.drift_ppm, self.clock.drift_uncertainty_ppm, self.clock.uncertainty_ns) = (None, None, None);
         }
-        // Of one direction the offset is what it is by definition; of two it lies in an interval, which nobody knows.
+        // Between both directions the offset lies in an interval, and without the interval it says nothing. From one direction alone it is stated with the
+        // delay in it, and says so.
         if self.clock.basis == Basis::BothDirections {
             self.clock.offset_ns = None;
         }

@@ -12,8 +12,7 @@ use crate::matching::{Matcher, Side};
 use crate::model::Protocol;
 use crate::model::report::Pattern;
 
-const ESP: u8 = 50;
-/// SharedHeaders that are kept on either side.
+/// Headers that are kept on either side.
 const PLACES: usize = 512;
 
 /// What the headers of packets say.
@@ -126,11 +125,7 @@ impl Matcher {
             ..known.packet
         };
         let way = PlainWay { link: known.link, outer: None, is_tunnelled: false, is_in_clear: true };
-        if both {
-            self.see_both(frame)
-        } else {
-            self.see_plain(frame)
-        }
+        self.see(Side::Plain, both, frame);
         self.take_plain(packet, way);
         true
     }
@@ -154,18 +149,14 @@ impl Matcher {
             ..known.packet
         };
         let way = known.way;
-        if both {
-            self.see_both(frame)
-        } else {
-            self.see_tunnel(frame)
-        }
+        self.see(Side::Tunnel, both, frame);
         self.take_tunnelled(packet, way);
         true
     }
 
     /// ESP whose headers are not those of opaque ESP.
     fn null_again(&mut self, frame: &Frame<'_>, own: HeadersAgain<'_>, both: bool) -> bool {
-        if !self.known.has_null || own.protocol() != ESP {
+        if !self.known.has_null || !own.is_esp() {
             return false;
         }
         let Some(own) = own.into_null(&mut self.known.notes) else { return false };
@@ -201,11 +192,7 @@ impl Matcher {
             }
             (inner.bytes, inner.carried_pad) = (own.inner.total_bytes, own.behind_bytes.saturating_sub(of_esp));
         }
-        if both {
-            self.see_both(frame)
-        } else {
-            self.see_tunnel(frame)
-        }
+        self.see(Side::Tunnel, both, frame);
         self.take_tunnelled(packet, None);
         true
     }

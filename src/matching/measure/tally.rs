@@ -3,6 +3,7 @@
 mod found;
 mod headers;
 mod pads;
+mod sa;
 mod times;
 mod turns;
 
@@ -14,12 +15,14 @@ pub(in crate::matching) use self::found::StrangerSum;
 use self::found::Strangers;
 use self::headers::HeaderRuns;
 pub(in crate::matching) use self::pads::Pads;
+use self::sa::STRAY;
+pub(in crate::matching) use self::sa::SaTally;
+pub(crate) use self::sa::{Alone, AloneFrame};
 use self::turns::Turns;
 use super::clock::{Clock, Difference};
 use super::quantiles::Quantiles;
 use super::sizes::{SizeTallies, SizedPair};
-use crate::analysis::limits::FIRST_LISTED;
-use crate::matching::limits::{MAX_EXAMPLES, MAX_SIZES};
+use crate::matching::limits::MAX_EXAMPLES;
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
 use crate::matching::packets::mapping::Mapping;
@@ -27,94 +30,16 @@ use crate::matching::packets::prefix::Prefix;
 use crate::matching::spread::TimeSpread;
 use crate::matching::{PairSettings, TunnelKey, id};
 use crate::model::pairs::Pair;
+use crate::model::report::FrameRef;
 use crate::model::report::Pattern;
-use crate::model::report::{FrameRef, Name};
-use crate::model::{Address, FramePos, Timestamp};
+use crate::model::{Address, FramePos};
 
 /// A pair that is less sure is ambiguous.
 const SURE: f32 = 0.9;
 /// A pair that is less sure has no latency.
 const TIMED: f32 = 0.5;
-/// Up to one pair of this many may have contradictory times before the clock is doubted instead of the pair.
-const STRAY: u64 = 16;
 /// How sure a pair is whose times contradict it.
 const IMPOSSIBLE: f32 = 0.3;
-
-/// One SA or tunnel.
-#[derive(Clone, Debug)]
-pub(in crate::matching) struct SaTally {
-    pub(in crate::matching) key: TunnelKey,
-    pub(in crate::matching) name: Name,
-    pub(in crate::matching) matched: u64,
-    pub(in crate::matching) ambiguous: u64,
-    /// Pairs that are no more than guesses.
-    pub(in crate::matching) guessed: u64,
-    /// Pairs by content that are far from the usual time, where others have equals.
-    pub(in crate::matching) strays: u64,
-    pub(in crate::matching) alone: u64,
-    /// Those of them that show nothing of their content.
-    pub(in crate::matching) unread: u64,
-    /// Which these are.
-    pub(in crate::matching) alone_frames: Alone,
-    pub(in crate::matching) uncovered: u64,
-    pub(in crate::matching) repeated: u64,
-    pub(in crate::matching) basis: [u64; 3],
-    pub(in crate::matching) confidence: f64,
-    /// Packets whose TTL says that the plain tap saw them first, less those that it saw last.
-    votes: i64,
-    /// Difference of the timestamps of its first pair: the later direction of two has the greater one.
-    first_difference: Option<i64>,
-    pub(in crate::matching) encapsulated: Option<bool>,
-    /// The plaintext packet of a pair that is furthest on in its capture.
-    pub(in crate::matching) furthest: Option<FramePos>,
-    /// Pairs whose times contradict them.
-    backwards: u64,
-    pub(in crate::matching) reordered: u64,
-    pub(in crate::matching) src: Option<Prefix>,
-    pub(in crate::matching) dst: Option<Prefix>,
-    pub(in crate::matching) times: Quantiles,
-    /// The same of pairs by order that are guesses.
-    pub(in crate::matching) guesses: Quantiles,
-    /// Of the pairs, those of packets that were left over of both sides, as others overtook them.
-    pub(in crate::matching) overtaken: u64,
-    /// Of the times, those below 0 that count as 0.
-    pub(in crate::matching) bounded: u64,
-    pub(in crate::matching) cut_through: Quantiles,
-    pub(in crate::matching) store_and_forward: Quantiles,
-    pub(in crate::matching) header: HeaderRuns,
-    pub(in crate::matching) sizes: SizeTallies,
-    pub(in crate::matching) mapping: Option<Mapping>,
-    pub(in crate::matching) ah_bytes: Option<u16>,
-    pub(in crate::matching) transport: Option<bool>,
-}
-
-/// Packets of the tunnel that have no plaintext packet: the first ones and the last one.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Alone {
-    pub(crate) first: Vec<AloneFrame>,
-    pub(crate) last: Option<AloneFrame>,
-    /// How many are of each length, of opaque ESP.
-    pub(in crate::matching) lengths: BTreeMap<u32, u64>,
-}
-
-/// One of them: its frame, its time, its number.
-pub(crate) type AloneFrame = (FramePos, Timestamp, Option<u32>);
-
-impl Alone {
-    fn add(&mut self, packet: &Tunnelled) {
-        let frame = (packet.pos, packet.time, packet.sequence);
-        if self.first.len() < FIRST_LISTED {
-            self.first.push(frame);
-        } else {
-            self.last = Some(frame);
-        }
-        if let Some(esp) = packet.esp
-            && (self.lengths.len() < MAX_SIZES || self.lengths.contains_key(&esp))
-        {
-            *self.lengths.entry(esp).or_default() += 1;
-        }
-    }
-}
 
 /// Padding of a pair.
 #[derive(Clone, Copy, Debug)]
@@ -379,49 +304,6 @@ impl Tally {
 
 pub(in crate::matching) fn frame(pos: FramePos) -> FrameRef {
     FrameRef { capture: pos.capture(), frame: pos.number() }
-}
-
-impl SaTally {
-    /// Whether most pairs are known by their order alone.
-    pub(in crate::matching) const fn is_by_order(&self) -> bool {
-        let [content, decrypted, order] = self.basis;
-        order > content + decrypted
-    }
-
-    /// Whether holes in the numbers do not name the `missed` packets: nearly all pairs are guesses, or packets of both sides are left over.
-    pub(in crate::matching) fn has_unnamed_holes(&self, missed: u64) -> bool {
-        /// Packets that are no stray, and the pairs that need not be guesses, as 1 in N.
-        const FEW: u64 = 2;
-        const OF: u64 = 8;
-        self.guessed * OF > self.matched * (OF - 1) || self.alone.min(missed) > FEW
-    }
-
-    /// Whether most packets have equals.
-    pub(in crate::matching) const fn is_alike(&self) -> bool {
-        self.ambiguous.saturating_mul(2) > self.matched
-    }
-
-    /// Whether packets of the tunnel without counterpart may be the plaintext packets that have none: pairs are no proof, and no other network
-    /// sends into the tunnel.
-    pub(in crate::matching) const fn may_be_crossed(&self) -> bool {
-        /// Strangers that other networks send, as 1 in N.
-        const OF: u64 = 20;
-        (self.is_by_order() || self.is_alike()) && self.alone * OF < self.matched
-    }
-
-    /// Whether pairs that are sure say how the clocks differ, where others of packets that are alike do not.
-    pub(in crate::matching) const fn is_anchored(&self) -> bool {
-        /// Pairs, and a share of all as 1 in N.
-        const FEW: u64 = 8;
-        const OF: u64 = 16;
-        let sure = self.matched.saturating_sub(self.ambiguous);
-        !self.is_alike() || self.is_by_order() || sure >= FEW || sure.saturating_mul(OF) >= self.matched && sure > 2
-    }
-
-    /// Whether more than a few pairs have times that contradict them.
-    pub(in crate::matching) const fn is_untimely(&self) -> bool {
-        self.backwards * STRAY > self.matched
-    }
 }
 
 /// Whether the padding of the plaintext frame is in the tunnel; `None` where both ways make the same length, or nothing is known.

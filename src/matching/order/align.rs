@@ -107,7 +107,7 @@ pub(in crate::matching) fn align(
     if !wide.edge {
         return wide.aligned;
     }
-    // Where many packets are lost, the middle of the band is where times say that they are.
+    // Where many packets are lost, times say where the middle of the band is.
     let Some(centres) = centres(plain, tunnelled, delay) else { return wide.aligned };
     let by_time = Band { plain, tunnelled, centres, lead, delay, makes, half: WIDE, width: 2 * WIDE + 1 }.align();
     if by_time.worth > wide.worth { by_time.aligned } else { wide.aligned }
@@ -125,7 +125,7 @@ fn centres(plain: &[Plain], tunnelled: &[Tunnelled], delay: Delay) -> Option<Vec
     Some(centres)
 }
 
-/// Aligns in a band of so many columns on either side, the first tunnelled packet around the plain one at `lag` and each other one behind it.
+/// Aligns in a band of `half` columns to either side of its middle, which goes from the plain packet at `lag` on by one with each tunnelled packet.
 fn within(
     plain: &[Plain],
     tunnelled: &[Tunnelled],

@@ -5,12 +5,14 @@
 
 pub(in crate::matching) mod overtaken;
 mod smooth;
+mod stretches;
+mod sure;
 
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
-use self::smooth::NEAR;
+use self::stretches::{Unseen, is_diverse, outage, slack, unseen};
 use super::align;
 use super::beginning::Beginning;
 use super::delay::Delay;
@@ -24,12 +26,10 @@ const BLOCK: usize = 256;
 const AHEAD: usize = 64;
 /// Places before a doubt that are looked at again with it.
 const AROUND: usize = 32;
-/// Plaintext packets in a row without counterpart that are an outage; fewer are left to an alignment.
+/// Packets of one side in a row without counterpart that are an outage, or a stretch that the other side lacks; fewer are left to an alignment.
 const OUTAGE: usize = 24;
 /// How sure it is of a lost packet that it was this one, where no number names it.
 const UNNAMED: f32 = 0.5;
-/// The surest that a pair by order is.
-const SUREST: f32 = 0.99;
 /// How sure a pair is that the succession of lengths makes.
 const IN_ORDER: f32 = 0.9;
 /// A pair whose time costs more is looked at again.
@@ -342,106 +342,6 @@ impl Lane {
             waiting.push_front(item);
         }
     }
-
-    /// How sure a pair can be at most. In the order of their numbers packets do not change places; behind the other gateway they may,
-    /// and then one as long as its neighbour cannot be told from it but by its time.
-    fn distinct(&self, candidates: &[(usize, PlainItem)], at: usize, ns: i64) -> f32 {
-        const ALIKE: f32 = 0.9;
-        const CROWDED: f32 = 0.85;
-        const BETTER: f32 = 0.7;
-        let (Some(delay), false) = (self.delay, self.encapsulated) else { return 1.0 };
-        let (Some((_, own)), Some(base)) = (candidates.get(at), delay.base) else { return 1.0 };
-        let off = |item: &PlainItem| (ns.saturating_sub(item.ns) as f64 - base).abs();
-        let near = candidates.get(at.saturating_sub(NEAR)..candidates.len().min(at + NEAR + 1)).unwrap_or_default();
-        let alike =
-            near.iter().map(|(_, item)| item).filter(|item| item.bytes == own.bytes && item.serial != own.serial);
-        alike.fold(1.0_f32, |sure, other| {
-            let apart = other.ns.saturating_sub(own.ns).abs() as f64;
-            if off(other) + delay.jitter < off(own) {
-                sure.min(BETTER)
-            } else if apart < 4.0 * delay.jitter {
-                sure.min(CROWDED)
-            } else {
-                sure.min(ALIKE)
-            }
-        })
-    }
-
-    fn confidence(&self, gap: f32) -> f32 {
-        (1.0 / (1.0 + (-gap).exp())).min(SUREST)
-    }
-}
-
-/// By how much a packet may be early or late before it is out of time.
-fn slack(delay: Delay) -> i64 {
-    (32.0 * delay.spread.max(delay.jitter)).clamp(1e6, 1e9) as i64
-}
-
-/// How many places there are before the plaintext side goes on for long without the tunnel.
-fn outage(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> usize {
-    let Some(base) = delay.base else { return rows.len() };
-    let mut before: Option<usize> = None;
-    let mut at = 0;
-    for (row, packet) in rows.iter().enumerate() {
-        if packet.hole {
-            before = before.map(|before| before + 1);
-            continue;
-        }
-        let sent = packet.ns.saturating_sub(base as i64);
-        let ahead = plain.get(at..).unwrap_or_default();
-        at += ahead.iter().take_while(|own| own.ns < sent).count();
-        if before.is_some_and(|before| at > before + 1 + OUTAGE) {
-            return row;
-        }
-        before = Some(at);
-    }
-    rows.len()
-}
-
-/// A stretch in which the tunnel goes on without the plaintext side.
-struct Unseen {
-    /// Places before it.
-    rows: usize,
-    /// Plaintext packets before it.
-    seen: usize,
-    /// When the plaintext side goes on, by the tunnel's clock.
-    until: i64,
-}
-
-/// The first stretch in which the tunnel goes on for long without the plaintext side.
-fn unseen(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> Option<Unseen> {
-    let base = delay.base? as i64;
-    let slack = slack(delay);
-    let mut found: Option<(usize, usize, usize)> = None;
-    for (row, packet) in rows.iter().enumerate().filter(|(_, packet)| !packet.hole) {
-        let sent = packet.ns.saturating_sub(base);
-        let next = plain.partition_point(|own| own.ns < sent);
-        let (Some(before), Some(after)) = (next.checked_sub(1).and_then(|at| plain.get(at)), plain.get(next)) else {
-            continue;
-        };
-        if sent.saturating_sub(before.ns) <= slack || after.ns.saturating_sub(sent) <= slack {
-            continue;
-        }
-        let (first, count) =
-            found.filter(|(_, at, _)| *at == next).map_or((row, 0), |(first, _, count)| (first, count));
-        if count >= OUTAGE {
-            let until = after.ns.saturating_add(base).saturating_sub(slack);
-            return Some(Unseen { rows: first, seen: next, until });
-        }
-        found = Some((first, next, count + 1));
-    }
-    None
-}
-
-/// Whether packets have so many lengths that a few in a row are like no others.
-fn is_diverse(tunnelled: &[align::Tunnelled]) -> bool {
-    /// Packets that are looked at, and the lengths that they must have at least.
-    const PACKETS: usize = 2 * AROUND;
-    const LENGTHS: usize = 4;
-    let mut lengths: Vec<u32> = tunnelled.iter().take(PACKETS).filter_map(|packet| packet.esp).collect();
-    lengths.sort_unstable();
-    // One that is rare does not help.
-    lengths.chunk_by(|a, b| a == b).filter(|same| same.len() * 4 < PACKETS && same.len() > 1).count() >= LENGTHS
 }
 
 /// Takes note of flows that a first look finds in the tunnel; returns whether any of them is new.

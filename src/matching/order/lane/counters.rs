@@ -10,7 +10,7 @@ pub(in crate::matching) struct Counter {
     pub(super) run: u32,
     /// The last number that was settled, and its run.
     pub(in crate::matching) settled: Option<(u32, i64)>,
-    /// The highest number of a hole that nobody remembers.
+    /// The highest missing number that was dropped from the list of holes for lack of room.
     pub(in crate::matching) forgotten: i64,
 }
 

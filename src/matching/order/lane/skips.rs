@@ -5,11 +5,13 @@ use crate::matching::order::align;
 use crate::matching::packets::flows::Class;
 use crate::matching::packets::ledger::Ledger;
 
-/// What a plaintext packet without counterpart costs, in nats: of a flow that goes through the tunnel (before a gateway counts them
-/// packets are rarely lost, unless many were lately; behind the other one they may overtake each other), and of one that nobody knows.
+/// What a plaintext packet without counterpart costs, in nats. Into the tunnel: packets are rarely lost before the gateway numbers them.
 const SKIP_SELECTED: f32 = 12.0;
+/// The same where many were lost lately.
 const SKIP_LOSSY: f32 = 3.0;
+/// Out of the tunnel: packets may overtake each other.
 const SKIP_APPEARED: f32 = 6.0;
+/// Of a flow of which is not known whether it goes through the tunnel.
 const SKIP_UNKNOWN: f32 = 2.5;
 /// What a tunnelled packet without counterpart costs: in front of the gateway it is a stranger, behind it it was lost.
 const SKIP_STRANGER: f32 = 14.0;

@@ -3,7 +3,8 @@
 //! Most blocks are such. One walk over both sides finds that out with what an alignment would be told, and stops at the first thing that speaks
 //! against it; the block then goes the general way, which gives the same pairs for those that are settled here.
 
-use super::{AHEAD, SUSPICIOUS, slack};
+use super::stretches::slack;
+use super::{AHEAD, SUSPICIOUS};
 use crate::matching::order::align;
 use crate::matching::order::delay::Delay;
 use crate::matching::order::lane::{Lane, PlainItem, TunnelItem};
