@@ -246,3 +246,25 @@ fn two_runs_of_one_schedule_are_not_each_other() {
         "{sure}: {report:#}"
     );
 }
+
+/// Guesses among pairs that are proved: which packets were lost is not known everywhere, how many is.
+#[test]
+fn guesses_between_proved_pairs_leave_the_loss_known() {
+    let any = |noise: &mut Noise| 30 + noise.below(1_300);
+    let told = (0..8).filter(|n| {
+        let load = Load::new(
+            &format!("guesses-{n}"),
+            any,
+            |bytes| bytes * 2_700,
+            |noise, _, _| of_hundred(noise, 2, Lost::Unnumbered),
+        );
+        let report = load.report();
+        let own = &items(&report, "directions")[0];
+        // One that was lost near the end may lie outside the time that both captures cover for sure.
+        let is_right =
+            |lost: &u64| assert!(*lost == load.lost || lost + 1 == load.lost, "{n}: {lost} of {}", load.lost);
+        own["lost_before_tunnel"].as_u64().inspect(is_right).is_some()
+    });
+    let told = told.count();
+    assert!(told > 3, "{told}");
+}
