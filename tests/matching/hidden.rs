@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::support::build::{self, Noise, R1, R2, START};
 use crate::support::writer::{ETHERNET, Order, Out, Step, pcap};
 use crate::support::{at, items, number, scratch, text, write_file};
-use crate::{json, pairs};
+use crate::{json, pairs, run};
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 1);
@@ -368,6 +368,9 @@ fn a_slewed_clock_makes_no_latency() {
             assert!(own["clock"]["offset_ns"].is_null() && own["latency_ns"]["p50"].is_null(), "{own:#}");
             assert!(!own["latency_why"].is_null(), "{own:#}");
         }
+        let words = run(&plain, &tunnel, &[]);
+        let said = words.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("The offset of the clocks is not known: ") && !said.contains("uncertain by"), "{said}");
         let (plain, tunnel) = captures("even", load(&mut Noise(6), shown), |ns| ns + 7_000_000 + (ns - START) / 10_000);
         let report = json(&plain, &tunnel, &[]);
         let own = direction(&report, true);

@@ -60,6 +60,9 @@ fn words(clock: &Clock) -> String {
         ClockBasis::OneClock if clock.offset_ns.is_none() => "One clock is said to have stamped both sides, but packets arrive before they were sent: the offset of the clocks is not known."
             .to_owned(),
         ClockBasis::OneClock => "One clock stamped both sides: no offset, no drift.".to_owned(),
+        ClockBasis::BothDirections if clock.offset_ns.is_none() => {
+            format!("{offset}: the pairs of both directions are not sure enough, or contradict each other.")
+        }
         ClockBasis::BothDirections => format!(
             "{offset}{within}{drift}. This assumes equal minimum delay both ways: one-way latency is uncertain by as much, the \
              round trip is not."
