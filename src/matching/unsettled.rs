@@ -333,13 +333,23 @@ impl Matcher {
         self.order.sas.get(sa as usize).map(|info| (info.src, info.dst))
     }
 
-    /// Why an SA has no pairs, where there are several ways to make them.
+    /// Why an SA has no pairs. Of its missing numbers only those count that were lost between the taps.
     pub(super) fn open(&self, at: u32, sa: &SaTally, missing: u64) -> Option<Undetermined> {
-        let alignments = self.order.open_of(at);
         if sa.matched > 0 {
             return None;
         }
-        let missing = if self.is_lost_before(at as usize, sa, missing) { 0 } else { missing };
+        let between = if missing > 0 { self.is_lost_between(at, sa, missing) } else { Some(true) };
+        let open = self.unpaired(at, sa, if between == Some(true) { missing } else { 0 })?;
+        Some(match between {
+            Some(true) => open,
+            Some(false) => doubt::before_both(open, missing),
+            None => doubt::somewhere(open, missing),
+        })
+    }
+
+    /// The same, with the missing numbers that count.
+    fn unpaired(&self, at: u32, sa: &SaTally, missing: u64) -> Option<Undetermined> {
+        let alignments = self.order.open_of(at);
         // Where nothing was paired at all, the captures may have nothing in common.
         if alignments == 0 {
             /// Fewer packets may be on their way at the edges of captures.

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod alike;
 mod bins;
 mod clocks;
 mod contract;

@@ -220,7 +220,6 @@ impl Matcher {
         let base = if !more && self.has_repeats() { self.base(t.sa) } else { None };
         let misfit = base.map(|base| self.misfit(p, t, base));
         let stray = misfit.is_some_and(|misfit| !self.is_near(t.sa, misfit));
-        let far = stray && misfit.is_some_and(|misfit| misfit > FARTHEST_ALIKE);
         let confidence = match (more, whole) {
             _ if stray => GUESSED,
             (false, true) => 1.0,
@@ -235,9 +234,6 @@ impl Matcher {
             if !self.settings.one_clock {
                 self.ahead = Some(difference);
             }
-        }
-        if let Some(own) = self.tally.sas.get_mut(sa as usize).filter(|_| far) {
-            own.strays += 1;
         }
         self.ledger.pair(plain, tunnelled, basis, confidence);
         self.are_found(plain, tunnelled);
@@ -262,6 +258,26 @@ impl Matcher {
     /// Whether any packets are alike.
     fn has_repeats(&self) -> bool {
         self.tunnel_index.has_repeats() || self.plain_index.as_ref().is_some_and(Index::has_repeats)
+    }
+
+    /// Counts the pairs of packets that are alike, or whose equals no tap may show, that are much further apart than those that are sure: they may have been
+    /// made before the usual difference was known.
+    pub(in crate::matching) fn count_strays(&mut self, held: &[Tunnelled]) {
+        if !self.has_repeats() {
+            return;
+        }
+        for packet in held {
+            let TunnelledFate::Paired(pairing) = packet.fate else { continue };
+            let usual = self.usual.get(packet.sa as usize).copied().flatten();
+            let apart = pairing.plain.time.ns().zip(packet.time.ns()).map(|(plain, own)| own.saturating_sub(plain));
+            let is_guessed = pairing.basis != PairBasis::Order && pairing.confidence <= GUESSED;
+            if let Some((usual, apart)) = usual.zip(apart).filter(|_| is_guessed)
+                && apart.abs_diff(usual.base) > FARTHEST_ALIKE
+                && let Some(own) = self.tally.sas.get_mut(packet.sa as usize)
+            {
+                own.strays += 1;
+            }
+        }
     }
 
     /// Where packets are alike, one that seems to be the only one may have equals that no tap shows: pairs whose times are far from those of

@@ -3,11 +3,14 @@
 //! Lengths say which transform there may be; the [`evidence`] says by how much the clocks differ, or that this cannot be known.
 
 mod in_order;
+mod trial;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
 
+use self::trial::are_together;
+pub(in crate::matching) use self::trial::{BeginningTrial, PlainWays};
 use super::align;
 use super::delay::{Delay, median};
 use super::evidence::{self, Alignment, CERTAIN, Partner, Streams};
@@ -40,44 +43,8 @@ pub(in crate::matching) struct Beginning {
     pub(in crate::matching) flows: Vec<(FlowId, u32, u32)>,
     /// All pairs, where the succession of lengths alone makes them.
     pub(in crate::matching) pairs: Vec<(Serial, Serial)>,
-}
-
-/// What came of looking for a beginning.
-pub(in crate::matching) enum BeginningTrial {
-    /// The packets do not belong together, as far as is known.
-    Nothing,
-    /// Several alignments fit: their number, and how well the best of them fits.
-    Open(usize, f64),
-    /// They belong together.
-    Begun(Box<Beginning>),
-}
-
-impl BeginningTrial {
-    pub(in crate::matching) fn weight(&self) -> f64 {
-        match self {
-            Self::Nothing => 0.0,
-            Self::Open(_, weight) => *weight,
-            Self::Begun(beginning) => beginning.weight,
-        }
-    }
-
-    /// Alignments that explain the packets as well as the best.
-    pub(in crate::matching) const fn open(&self) -> usize {
-        if let Self::Open(alignments, _) = self { *alignments } else { 0 }
-    }
-
-    /// The same, unless the other direction fits nearly as well; `either`: both do, by all that is known.
-    pub(in crate::matching) fn unless(self, other: &Self, either: bool) -> Self {
-        if !either && self.weight() >= 2.0 * other.weight() {
-            return self;
-        }
-        let weight = self.weight();
-        match self {
-            Self::Nothing => Self::Nothing,
-            Self::Open(alignments, _) => Self::Open(alignments + 1, weight),
-            Self::Begun(_) => Self::Open(2, weight),
-        }
-    }
+    /// Whether the gaps between packets of both sides go together: two loads at one even pace keep their distance too, and have nothing in common.
+    pub(in crate::matching) together: bool,
 }
 
 /// What is known besides the packets of a lane.
@@ -148,8 +115,10 @@ impl Search<'_> {
         let flows = flows(&best, &items, &tunnelled);
         let (delay, partial) = self.look(lane, &plain, delay);
         let mappings = lane.mappings.clone();
+        let together = are_together(&best, &plain, &tunnelled);
         let pairs = Vec::new();
-        BeginningTrial::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows, pairs }))
+        let begun = Beginning { weight: best.weight, mappings, delay, partial, flows, pairs, together };
+        BeginningTrial::Begun(Box::new(begun))
     }
 
     /// How much delays vary where packets are compared in order, and whether many of the tunnel have no plaintext packet: of those that a
@@ -280,7 +249,7 @@ fn span(lane: &Lane) -> f64 {
 
 /// Whether most plaintext packets have a TTL that no router has lowered yet: senders begin with 32, 64, 128 or 255. `None` where the
 /// two kinds are mixed.
-fn fresh<'i>(plain: impl Iterator<Item = &'i PlainItem>, ledger: &Ledger) -> Option<bool> {
+pub(in crate::matching) fn fresh<'i>(plain: impl Iterator<Item = &'i PlainItem>, ledger: &Ledger) -> Option<bool> {
     let sample: Vec<bool> = plain
         .take(SAMPLE)
         .filter_map(|item| Some(matches!(ledger.plain.get(item.serial)?.marks.ttl, 32 | 64 | 128 | 255)))

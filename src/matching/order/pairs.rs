@@ -65,6 +65,16 @@ struct Arrival {
     raw: u32,
 }
 
+/// Plaintext packets where none could be paired.
+#[derive(Clone, Copy, Debug)]
+struct Aside {
+    /// How many each way, and whether it is known which way is that of which lane.
+    ways: [u64; 2],
+    is_told: bool,
+    /// Whether they go one way, as all that is in the tunnel, and no router has lowered their TTLs yet: the gateway is still before them.
+    is_fresh: bool,
+}
+
 /// All opaque ESP.
 #[derive(Debug, Default)]
 pub(in crate::matching) struct Order {
@@ -84,8 +94,8 @@ pub(in crate::matching) struct Order {
     told: bool,
     /// Whether nothing tells it: the one lane that is known is taken for the likelier one.
     guessed: bool,
-    /// Plaintext packets of each lane where none could be paired, if their direction is known.
-    aside: Option<[u64; 2]>,
+    /// The plaintext packets where none could be paired.
+    aside: Option<Aside>,
     /// Both sides are stamped by one clock.
     one_clock: bool,
     centre: Option<Address>,

@@ -47,7 +47,7 @@ pub(super) struct LaneBlock {
 impl Lane {
     /// Goes on from a beginning.
     pub(in crate::matching) fn take(&mut self, beginning: Beginning, ledger: &mut Ledger) {
-        let Beginning { weight: _, mappings, delay, partial, flows, pairs } = beginning;
+        let Beginning { mappings, delay, partial, flows, pairs, .. } = beginning;
         (self.mappings, self.partial) = (mappings, partial);
         self.delay = Some(delay);
         self.level = delay.base.map(|base| Level {

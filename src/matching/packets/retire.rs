@@ -153,6 +153,7 @@ impl Matcher {
         let held = packets.get_mut(..count).unwrap_or_default();
         self.tally.decide(self.settings.one_clock);
         self.prove(held);
+        self.count_strays(held);
         self.doubt_alike(held);
         for packet in &mut *held {
             if let Some(difference) = self.tally.difference(packet) {

@@ -38,6 +38,24 @@ pub(in crate::matching) fn absent(packets: u64, missing: u64) -> Undetermined {
     }
 }
 
+/// Numbers that were lost before both taps.
+pub(in crate::matching) fn before_both(open: Undetermined, numbers: u64) -> Undetermined {
+    let reason = format!(
+        "{}; the {numbers} sequence numbers that are missing were lost on their way to the gateway",
+        open.reason
+    );
+    Undetermined { reason: reason.into(), ..open }
+}
+
+/// Numbers that were lost before the tunnel's tap, of packets of which is not known which tap they passed first.
+pub(in crate::matching) fn somewhere(open: Undetermined, numbers: u64) -> Undetermined {
+    let reason = format!(
+        "{}; {numbers} sequence numbers are missing, lost between the taps or before both: which tap the packets passed first is not known",
+        open.reason
+    );
+    Undetermined { reason: reason.into(), ..open }
+}
+
 /// Packets out of the tunnel of lengths that no packet on the plain side has.
 pub(in crate::matching) fn for_gateway(count: u64, lost: u64) -> Undetermined {
     Undetermined {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::trial::TELLING;
 use super::{Beginning, Search};
 use crate::matching::limits::MAX_WAITING;
 use crate::matching::order::align;
@@ -20,6 +21,8 @@ impl Search<'_> {
         items: &[PlainItem],
         within: (i64, i64),
     ) -> Option<Beginning> {
+        /// How far from chance it must be that both sides move together, in usual deviations.
+        const DEVIATIONS: f64 = 3.0;
         if !self.end && lane.tunnelled().len() <= MAX_WAITING / 2 {
             return None;
         }
@@ -42,8 +45,13 @@ impl Search<'_> {
             let item = items.get((*partner)?)?;
             (!place.hole).then_some((*item, place.item))
         };
+        let timed = |(partner, place): (&Option<usize>, &Place)| {
+            let (at, (plain, tunnelled)) = ((*partner)?, pair((partner, place))?);
+            Some((at, plain.ns, tunnelled.ns, plain.bytes))
+        };
+        let timed: Vec<_> = found.partners.iter().zip(places).filter_map(timed).collect();
         let pairs: Vec<(PlainItem, TunnelItem)> = found.partners.iter().zip(places).filter_map(pair).collect();
-        if !is_whole && !move_together(&pairs.iter().map(|(p, t)| (p.ns, t.ns, p.bytes)).collect::<Vec<_>>()) {
+        if !is_whole && !move_together(&timed, DEVIATIONS) {
             return None;
         }
         let differences: Vec<i64> = pairs.iter().map(|(p, t)| t.ns.saturating_sub(p.ns)).collect();
@@ -64,6 +72,7 @@ impl Search<'_> {
             partial: false,
             flows: flows.into_iter().map(|(flow, count)| (flow, count, count)).collect(),
             pairs,
+            together: move_together(&timed, TELLING),
         })
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Order, SAMPLE};
+use super::{Aside, Order, SAMPLE};
 use crate::matching::limits::{MAX_WAITING, ON_ITS_WAY_NS};
-use crate::matching::order::beginning::{BeginningTrial, Search, WayTold, directions};
+use crate::matching::order::beginning::{BeginningTrial, PlainWays, Search, WayTold, directions, fresh};
 use crate::matching::order::evidence::CERTAIN;
-use crate::matching::order::lane::Lane;
+use crate::matching::order::lane::{Lane, PlainItem};
 use crate::matching::packets::ledger::{Ledger, TunnelledFate};
 use crate::model::Address;
 
@@ -17,28 +17,7 @@ impl Order {
     /// Looks for a beginning in all that waits.
     pub(super) fn begin(&mut self, ledger: &mut Ledger, end: bool) {
         self.links.decide(&mut ledger.flows);
-        let mut packets: BTreeMap<Address, u64> = BTreeMap::new();
-        for arrival in &self.tunnelled {
-            if let Some(info) = self.sas.get(arrival.sa as usize) {
-                *packets.entry(info.src).or_default() += 1;
-                *packets.entry(info.dst).or_default() += 1;
-            }
-        }
-        self.centre =
-            packets.iter().max_by_key(|(address, count)| (**count, std::cmp::Reverse(**address))).map(|(a, _)| *a);
-        let mut lanes = [Lane::default(), Lane::default()];
-        for arrival in &self.tunnelled {
-            let lane = self.sas.get(arrival.sa as usize).and_then(|info| self.lane_of(info));
-            if let Some(lane) = lane.and_then(|lane| lanes.get_mut(lane)) {
-                lane.push(ledger, arrival.serial, arrival.ns, arrival.sa, arrival.raw);
-            }
-        }
-        let mut plain = [VecDeque::new(), VecDeque::new()];
-        for (link, item) in &self.plain {
-            if let Some(own) = self.links.way(*link).and_then(|way| plain.get_mut(way)) {
-                own.push_back(*item);
-            }
-        }
+        let (mut lanes, mut plain) = self.waiting(ledger);
         let catalogue = self.catalogue.get_or_insert_default();
         let within = if self.one_clock { (-FARTHEST, FARTHEST) } else { (i64::MIN, i64::MAX) };
         let one_clock = self.one_clock;
@@ -53,13 +32,20 @@ impl Order {
         let (trials, others) = if crossed { (crosswise, straight) } else { (straight, crosswise) };
         // Packets that fit either direction as well belong to neither.
         let either = (across - there).abs() < CERTAIN;
-        let mut own = trials.into_iter().zip(&others).map(|(trial, other)| trial.unless(other, either));
+        let [other, answers] = &others;
+        let beside = [[other, answers], [answers, other]];
+        let ways = PlainWays::of(&plain, either);
+        let mut own = trials.into_iter().zip(beside).map(|(trial, others)| trial.unless(others, ways));
         let trials = [own.next().unwrap_or(BeginningTrial::Nothing), own.next().unwrap_or(BeginningTrial::Nothing)];
         self.open = [0, 1].map(|lane: usize| trials.get(lane).map_or(0, BeginningTrial::open));
         if !trials.iter().any(|trial| matches!(trial, BeginningTrial::Begun(_))) {
             if end {
+                let is_single =
+                    plain.iter().any(VecDeque::is_empty) && lanes.iter().any(|lane| lane.tunnelled().is_empty());
+                let is_fresh = is_single && fresh(plain.iter().flatten(), ledger) == Some(true);
                 let [towards, away] = plain.map(|plain| plain.len() as u64);
-                self.aside = (!either).then_some(if crossed { [away, towards] } else { [towards, away] });
+                let ways = if crossed { [away, towards] } else { [towards, away] };
+                self.aside = Some(Aside { ways, is_told: !either, is_fresh });
                 self.leave_open(ledger);
             }
             return;
@@ -83,6 +69,33 @@ impl Order {
         }
         self.plain.clear();
         self.lanes = Some(Box::new(lanes));
+    }
+
+    /// All that waits: the lanes of the tunnel, and the ways of the plain side.
+    fn waiting(&mut self, ledger: &mut Ledger) -> ([Lane; 2], [VecDeque<PlainItem>; 2]) {
+        let mut packets: BTreeMap<Address, u64> = BTreeMap::new();
+        for arrival in &self.tunnelled {
+            if let Some(info) = self.sas.get(arrival.sa as usize) {
+                *packets.entry(info.src).or_default() += 1;
+                *packets.entry(info.dst).or_default() += 1;
+            }
+        }
+        self.centre =
+            packets.iter().max_by_key(|(address, count)| (**count, std::cmp::Reverse(**address))).map(|(a, _)| *a);
+        let mut lanes = [Lane::default(), Lane::default()];
+        for arrival in &self.tunnelled {
+            let lane = self.sas.get(arrival.sa as usize).and_then(|info| self.lane_of(info));
+            if let Some(lane) = lane.and_then(|lane| lanes.get_mut(lane)) {
+                lane.push(ledger, arrival.serial, arrival.ns, arrival.sa, arrival.raw);
+            }
+        }
+        let mut plain = [VecDeque::new(), VecDeque::new()];
+        for (link, item) in &self.plain {
+            if let Some(own) = self.links.way(*link).and_then(|way| plain.get_mut(way)) {
+                own.push_back(*item);
+            }
+        }
+        (lanes, plain)
     }
 
     /// Decides which lane passed the plain tap first.

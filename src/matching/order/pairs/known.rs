@@ -102,7 +102,12 @@ impl Order {
     /// Plaintext packets of the direction of an SA, and of the other one, where none could be paired and one clock stamped both sides.
     pub(in crate::matching) fn aside_of(&self, sa: u32) -> Option<(u64, u64)> {
         let lane = self.sas.get(sa as usize).and_then(|info| self.lane_of(info))?;
-        let [out, back] = self.aside.filter(|_| self.one_clock)?;
+        let [out, back] = self.aside.filter(|aside| self.one_clock && aside.is_told)?.ways;
         Some(if lane == 0 { (out, back) } else { (back, out) })
+    }
+
+    /// Plaintext packets each way where none could be paired, and whether the gateway is still before those of the only way.
+    pub(in crate::matching) fn unpaired(&self) -> Option<([u64; 2], bool)> {
+        self.aside.map(|aside| (aside.ways, aside.is_fresh))
     }
 }

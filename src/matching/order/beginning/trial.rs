@@ -1,0 +1,100 @@
+//! What came of looking for a beginning, and what speaks for the other direction.
+
+use std::collections::{HashSet, VecDeque};
+
+use foldhash::fast::FixedState;
+
+use super::Beginning;
+use crate::matching::order::align::{Plain, Tunnelled};
+use crate::matching::order::evidence::{Alignment, Partner};
+use crate::matching::order::lane::PlainItem;
+use crate::matching::order::lengths::move_together;
+
+/// How far from chance it must be that both sides move together, in usual deviations, to tell one direction from another: the best of many alignments is
+/// looked at.
+pub(super) const TELLING: f64 = 5.0;
+
+/// What came of looking for a beginning.
+pub(in crate::matching) enum BeginningTrial {
+    /// The packets do not belong together, as far as is known.
+    Nothing,
+    /// Several alignments fit: their number, and how well the best of them fits.
+    Open(usize, f64),
+    /// They belong together.
+    Begun(Box<Beginning>),
+}
+
+impl BeginningTrial {
+    pub(in crate::matching) fn weight(&self) -> f64 {
+        match self {
+            Self::Nothing => 0.0,
+            Self::Open(_, weight) => *weight,
+            Self::Begun(beginning) => beginning.weight,
+        }
+    }
+
+    /// Alignments that explain the packets as well as the best.
+    pub(in crate::matching) const fn open(&self) -> usize {
+        if let Self::Open(alignments, _) = self { *alignments } else { 0 }
+    }
+
+    /// The same, unless another direction of the plain side fits nearly as well, or another direction of the tunnel these plaintext packets.
+    pub(in crate::matching) fn unless(self, others: [&Self; 2], ways: PlainWays) -> Self {
+        // Two loads at one even pace keep their distance, and prove nothing by it.
+        let together = if let Self::Begun(own) = &self { own.together } else { false };
+        let is_told = match ways {
+            PlainWays::Either => false,
+            PlainWays::Alike => together,
+            PlainWays::Unlike => true,
+        };
+        if is_told && others.iter().all(|other| self.weight() >= 2.0 * other.weight()) {
+            return self;
+        }
+        let weight = self.weight();
+        match self {
+            Self::Nothing => Self::Nothing,
+            Self::Open(alignments, _) => Self::Open(alignments + 1, weight),
+            Self::Begun(_) => Self::Open(2, weight),
+        }
+    }
+}
+
+/// What is known of the two ways of the plain side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::matching) enum PlainWays {
+    /// Each fits each direction of the tunnel as well.
+    Either,
+    /// They have the same succession of lengths, as from a generator of traffic: times alone tell which is which.
+    Alike,
+    Unlike,
+}
+
+impl PlainWays {
+    /// `either`: each fits each direction of the tunnel as well.
+    pub(in crate::matching) fn of(plain: &[VecDeque<PlainItem>; 2], either: bool) -> Self {
+        /// Lengths that say which part of a succession this is, and those that are compared.
+        const RUN: usize = 16;
+        const MOST: usize = 1 << 13;
+        /// Runs of the shorter one that the other has too, as 1 in N: a lost packet is in as many as a run has.
+        const OF_RUNS: usize = 4;
+        let [one, other] =
+            plain.each_ref().map(|way| way.iter().take(MOST).map(|item| item.bytes).collect::<Vec<u32>>());
+        let (shorter, longer) = if one.len() < other.len() { (one, other) } else { (other, one) };
+        let runs: HashSet<&[u32], FixedState> = longer.windows(RUN).collect();
+        let common = shorter.windows(RUN).filter(|run| runs.contains(run)).count();
+        match (either, common > 0 && common * OF_RUNS >= shorter.windows(RUN).count()) {
+            (true, _) => Self::Either,
+            (false, true) => Self::Alike,
+            (false, false) => Self::Unlike,
+        }
+    }
+}
+
+/// Whether the gaps between the packets of an alignment go together on both sides.
+pub(super) fn are_together(best: &Alignment, plain: &[Plain], tunnelled: &[Tunnelled]) -> bool {
+    let pair = |(partner, packet): (&Partner, &Tunnelled)| match partner {
+        Partner::Found(at, _) => plain.get(*at).map(|plain| (*at, plain.ns, packet.ns, plain.bytes)),
+        _ => None,
+    };
+    move_together(&best.partners.iter().zip(tunnelled).filter_map(pair).collect::<Vec<_>>(), TELLING)
+}

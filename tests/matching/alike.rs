@@ -1,0 +1,165 @@
+//! Loads that are alike both ways, as a generator of traffic sends them: which direction of the plain side is which of the tunnel is said where something
+//! tells it, and nowhere else.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::build::{self, Noise, R1, R2, START};
+use crate::support::writer::{ETHERNET, Order, Out, Step, pcap};
+use crate::support::{items, number, scratch, text, write_file};
+use crate::{json, pairs};
+
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 1);
+/// Packets each way, and the time from one to the next.
+const PACKETS: u64 = 600;
+const PACE: u64 = 1_000_000;
+
+/// How a load is sent both ways.
+#[derive(Clone, Copy)]
+struct Sent {
+    /// Octets of content of a packet, by its number: the same both ways.
+    bytes: fn(u64) -> u64,
+    /// By how much the gaps vary, and the longest that the gateway takes beyond its usual time, in nanoseconds.
+    uneven: u64,
+    jitter: u64,
+    /// One packet in so many is lost behind the gateway that gave it its number; `u64::MAX`: none.
+    lost: u64,
+    /// By how much the tunnel's clock is ahead.
+    ahead: u64,
+}
+
+/// The captures of both ways, and the plaintext frame of each frame in the tunnel.
+struct Load {
+    plain: PathBuf,
+    tunnel: PathBuf,
+    partners: Vec<u64>,
+    lost: u64,
+}
+
+impl Load {
+    fn new(name: &str, sent: Sent) -> Self {
+        let mut noise = Noise(name.bytes().fold(7, |sum, byte| sum * 31 + u64::from(byte)));
+        // Frames of both taps, each with the direction and the number of its packet.
+        let (mut plain, mut tunnel) = (Vec::new(), Vec::new());
+        let mut lost = 0;
+        for there in [true, false] {
+            let (mut ns, mut before) = (START + noise.below(PACE), 0);
+            for packet in 0..PACKETS {
+                ns += PACE + noise.below(sent.uneven + 1);
+                let at = before.max(ns + 190_000 + noise.below(sent.jitter + 1));
+                before = at + 1_000;
+                let (src, dst, from, to, spi) =
+                    if there { (NEAR, FAR, R1, R2, 0x1001) } else { (FAR, NEAR, R2, R1, 0x2001) };
+                let clear =
+                    build::udp(src, dst, (5_000, 5_001), packet as u16, &noise.bytes((sent.bytes)(packet) as usize));
+                let esp = noise.bytes(16 + (clear.len() - 14 + 2).next_multiple_of(16) + 12);
+                let clear = if there { clear } else { build::one_hop_further(&clear) };
+                let esp = build::esp(from, to, spi, packet as u32 + 1, &esp);
+                let is_lost = packet > 0 && packet + 1 < PACKETS && noise.below(sent.lost) == 0;
+                let (plain_ns, tunnel_ns) = if there { (ns, at) } else { (at, ns) };
+                lost += u64::from(is_lost && there);
+                if !is_lost {
+                    tunnel.push((Out::whole(tunnel_ns + sent.ahead, esp), there, packet));
+                }
+                // What is lost on its way to the gateway reaches neither tap.
+                if there || !is_lost {
+                    plain.push((Out::whole(plain_ns, clear), there, packet));
+                }
+            }
+        }
+        plain.sort_by_key(|(frame, ..)| frame.time_ns);
+        tunnel.sort_by_key(|(frame, ..)| frame.time_ns);
+        let frame = |(_, there, packet): &(Out, bool, u64)| {
+            let at = plain.iter().position(|(_, way, own)| (way, own) == (there, packet)).unwrap();
+            at as u64 + 1
+        };
+        let partners = tunnel.iter().map(frame).collect();
+        let file = |side: &str, frames: Vec<(Out, bool, u64)>| {
+            let frames: Vec<Out> = frames.into_iter().map(|(frame, ..)| frame).collect();
+            let bytes = pcap(&frames, ETHERNET, Order::Little, Step::Nano);
+            write_file(&scratch("match-alike"), &format!("{name}-{side}.pcap"), &bytes)
+        };
+        Self { partners, lost, plain: file("plain", plain), tunnel: file("tunnel", tunnel) }
+    }
+
+    fn report(&self, more: &[&str]) -> Value {
+        json(&self.plain, &self.tunnel, more)
+    }
+
+    /// Pairs that are surer than a guess, and how many of them are wrong.
+    fn sure(&self, more: &[&str]) -> (usize, usize) {
+        let sure: Vec<(u64, u64, f64)> =
+            pairs(&self.plain, &self.tunnel, more).into_iter().filter(|(.., confidence)| *confidence > 0.5).collect();
+        let is_wrong = |(tunnelled, plain, _): &&(u64, u64, f64)| self.partners[*tunnelled as usize - 1] != *plain;
+        (sure.len(), sure.iter().filter(is_wrong).count())
+    }
+}
+
+/// The way of each SA, and its loss.
+fn ways(report: &Value) -> Vec<(bool, String, Option<u64>)> {
+    let way = |own: &Value| {
+        let there = text(own, "sa").ends_with("1001");
+        (there, text(own, "way").to_owned(), own["lost_before_tunnel"].as_u64())
+    };
+    items(report, "directions").iter().map(way).collect()
+}
+
+/// Lengths that grow packet by packet, and some that look like chance: of both, there is one succession.
+const GROWING: fn(u64) -> u64 = |packet| 36 + packet * 2;
+const MIXED: fn(u64) -> u64 = |packet| [36, 100, 172, 484, 972, 1_272][(packet * packet * 7 / 3 % 31 % 6) as usize];
+
+/// Two loads at one even pace keep their distance: that a packet of the other direction is always as far away proves nothing.
+#[test]
+fn directions_at_one_even_pace_are_not_taken_for_each_other() {
+    for (kind, bytes) in [("growing", GROWING), ("mixed", MIXED)] {
+        for (seed, lost) in [(1, u64::MAX), (2, u64::MAX), (3, 50), (4, 50)] {
+            for (clock, ahead, more) in [("one", 0, ["--one-clock"].as_slice()), ("two", 300_000_000, &[])] {
+                let name = format!("even-{kind}-{seed}-{clock}");
+                let load = Load::new(&name, Sent { bytes, uneven: 0, jitter: 600_000, lost, ahead });
+                assert_eq!(load.sure(more).1, 0, "{name}");
+                let report = load.report(more);
+                for (there, way, lost) in ways(&report) {
+                    let right = if there { "encapsulated" } else { "decapsulated" };
+                    assert!(way == right || way == "unknown", "{name}: {way} {report:#}");
+                    let true_loss = if there { load.lost } else { 0 };
+                    assert!(lost.is_none_or(|lost| lost == true_loss), "{name}: {lost:?} of {true_loss}");
+                }
+            }
+        }
+    }
+}
+
+/// Uneven gaps tell which is which, whatever the gateway adds to them.
+#[test]
+fn gaps_that_go_together_tell_directions_of_one_sequence_apart() {
+    for (seed, lost) in [(1, u64::MAX), (2, 50)] {
+        let sent = Sent { bytes: MIXED, uneven: 3 * PACE, jitter: 300_000, lost, ahead: 300_000_000 };
+        let load = Load::new(&format!("uneven-{seed}"), sent);
+        let (sure, wrong) = load.sure(&[]);
+        assert!(sure > 1_000 && wrong == 0, "{sure} {wrong}");
+        let told = ways(&load.report(&[]));
+        assert!(
+            told.iter().all(|(there, way, _)| way == if *there { "encapsulated" } else { "decapsulated" }),
+            "{told:?}"
+        );
+    }
+}
+
+/// Numbers that are missing in a direction of which no packet could be paired were lost on their way to the gateway where the other direction shows that
+/// the plain tap is behind it, and nothing says so where neither does.
+#[test]
+fn missing_numbers_are_a_loss_where_the_way_is_known() {
+    let one_size = |_: u64| 400;
+    let load = Load::new("numbers", Sent { bytes: one_size, uneven: 0, jitter: 100_000, lost: 30, ahead: 300_000_000 });
+    let report = load.report(&[]);
+    assert_eq!(number(&report, "pairs.matched"), 0, "{:#}", report["pairs"]);
+    let findings = items(&report, "findings");
+    for own in findings.iter().filter(|own| text(own, "code") == "match-loss") {
+        assert!(text(own, "sa").ends_with("1001") && number(own, "count") == load.lost, "{own:#}");
+    }
+    let reasons: Vec<&str> = items(&report, "directions").iter().map(|own| text(own, "undetermined.reason")).collect();
+    assert!(reasons.iter().any(|reason| reason.contains("sequence numbers are missing")), "{reasons:?}");
+}
