@@ -20,13 +20,16 @@ pub struct Frame<'a> {
     pub interface: u32,
     /// Octets of frame check sequence at the end of the frame, as link type, `if_fcslen` or the packet flags say; 0 where nothing says so.
     pub fcs_bytes: u8,
+    /// Snapshot length that the capture states: no longer frame was captured to its end. `u32::MAX` where it states none.
+    pub snap_bytes: u32,
 }
 
 impl Frame<'_> {
-    /// Whether both frames were captured on one interface: link type, interface and FCS are equal.
+    /// Whether both frames were captured on one interface: link type, interface, FCS and snapshot length are equal.
     #[inline(always)]
     pub(crate) fn is_captured_as(&self, other: &Self) -> bool {
-        (self.link, self.interface, self.fcs_bytes) == (other.link, other.interface, other.fcs_bytes)
+        let differs = (self.snap_bytes ^ other.snap_bytes) | (self.interface ^ other.interface);
+        differs == 0 && (self.link, self.fcs_bytes) == (other.link, other.fcs_bytes)
     }
 }
 
@@ -35,4 +38,9 @@ impl Frame<'_> {
 #[inline(always)]
 pub(super) const fn wire_bytes(stated: u32) -> u32 {
     if stated > i32::MAX as u32 { i32::MAX as u32 } else { stated }
+}
+
+/// The snapshot length that a stated one stands for: 0 states none.
+pub(super) const fn snap_bytes(stated: u32) -> u32 {
+    if stated == 0 { u32::MAX } else { stated }
 }

@@ -6,7 +6,7 @@ use crate::model::Address;
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Octets of an Ethernet header with two VLAN tags.
-const TWO_TAGS: usize = 22;
+pub(crate) const TWO_TAGS: usize = 22;
 /// Octets behind the IP header that are read where they are there.
 const LEAST: usize = 24;
 const FACTOR: u64 = 0x2d35_8dcc_aa6c_78a5;
@@ -74,15 +74,16 @@ pub(crate) fn mix_octets(mut hash: u64, octets: &[u8]) -> u64 {
 }
 
 /// The digest of a packet, `begun`, whose header of `header` octets is followed by nothing that tells packets apart at once: up to 128
-/// octets and the last 64. `link`: octets in front of it.
+/// octets and the last 64. `link`: octets in front of it; `snap`: of longer frames no more octets were captured.
 #[inline]
-pub(crate) fn packet(begun: u64, bytes: &[u8], link: usize, header: usize, total: usize) -> u64 {
+pub(crate) fn packet(begun: u64, bytes: &[u8], (link, header): (usize, usize), total: usize, snap: u32) -> u64 {
     // Generators number packets at their end. Of packets that were cut, the end is not theirs; a copy with other VLAN tags has as much less
-    // of the packet as it has more of them, so that both are read as if they had two.
-    let whole = bytes.len() == total;
+    // of the packet as it has more of them, so that both are read as if they had two, also where only a copy with two would have been cut.
+    let whole = bytes.len() == total && link.max(TWO_TAGS) + total <= snap as usize;
     let end = if whole { 128.max(total.saturating_sub(64))..total } else { 0..0 };
-    let of_two_tags = (link + bytes.len()).saturating_sub(TWO_TAGS).max(header + LEAST);
-    let read = if whole { bytes.len() } else { bytes.len().min(of_two_tags) };
+    let captured = if bytes.len() < total { link + bytes.len() } else { usize::MAX };
+    let shown = shown_behind_two_tags(0, captured.min(snap as usize));
+    let read = if whole { bytes.len() } else { bytes.len().min(shown.max(header + LEAST)) };
     let begun = mix_many(begun, bytes.get(header..read.min(128)).unwrap_or_default());
     match bytes.get(end) {
         Some(end) if !end.is_empty() => mix_many(begun, end),
@@ -111,6 +112,12 @@ pub(crate) fn mix_many(hash: u64, octets: &[u8]) -> u64 {
         right = fold(right ^ word(2), last ^ FACTOR);
     }
     mix(left, right.rotate_left(32))
+}
+
+/// Octets that a cut frame would show of a packet behind two tags, of which it shows `bytes` behind `link` octets.
+#[inline]
+pub(crate) const fn shown_behind_two_tags(link: usize, bytes: usize) -> usize {
+    (link + bytes).saturating_sub(TWO_TAGS)
 }
 
 /// [`mix_many`] of sixteen octets.

@@ -83,9 +83,13 @@ pub(crate) fn outline(frame: &Frame<'_>) -> Option<Outline> {
     let begun = digest::begin_ipv4(addresses, first >> 16, protocol);
     let digest = if protocol == AH {
         let read: &[u8; AH_READ] = packet.get(IPV4_BYTES..)?.first_chunk()?;
+        let is_cut = data.len() < frame.wire_bytes as usize;
+        if is_cut && digest::shown_behind_two_tags(ip_at, packet.len()) < IPV4_BYTES + AH_READ {
+            return None;
+        }
         digest::mix_numbered(begun, [word::<0, _>(read), word::<8, _>(read), word::<16, _>(read)])
     } else {
-        digest::packet(begun, packet, ip_at, IPV4_BYTES, total_bytes.into())
+        digest::packet(begun, packet, (ip_at, IPV4_BYTES), total_bytes.into(), frame.snap_bytes)
     };
     let ends: &[u8; 16] = data.first_chunk()?;
     let Reached { addresses: inner, total_bytes: inner_bytes, ah_words, spi, sequence, ports, upper } = inside;

@@ -28,6 +28,7 @@ struct Brief {
     interface: u32,
     link: LinkType,
     fcs_bytes: u8,
+    snap_bytes: u32,
 }
 
 /// What the observer is told of a chunk's end.
@@ -52,6 +53,7 @@ impl Batch {
             interface: frame.interface,
             link: frame.link,
             fcs_bytes: frame.fcs_bytes,
+            snap_bytes: frame.snap_bytes,
         }));
     }
 
@@ -66,6 +68,7 @@ impl Batch {
                 link: brief.link,
                 interface: brief.interface,
                 fcs_bytes: brief.fcs_bytes,
+                snap_bytes: brief.snap_bytes,
             };
             observe(&frame, brief.glance.as_ref());
         }

@@ -118,9 +118,9 @@ impl Unlocked {
     /// The frame with plaintext in the place of ciphertext; `None` where nothing was decrypted.
     #[must_use]
     pub fn frame<'u>(&'u self, frame: &Frame<'_>) -> Option<Frame<'u>> {
-        let Frame { pos, time, wire_bytes, data: _, link, interface, fcs_bytes } = *frame;
+        let Frame { pos, time, wire_bytes, data: _, link, interface, fcs_bytes, snap_bytes } = *frame;
         let data = self.octets.as_slice();
-        self.stack().map(|_| Frame { pos, time, wire_bytes, data, link, interface, fcs_bytes })
+        self.stack().map(|_| Frame { pos, time, wire_bytes, data, link, interface, fcs_bytes, snap_bytes })
     }
 
     /// The packet that was protected, by the rule of the overhead figures; `None` where nothing was decrypted, in dummy packets, and where

@@ -278,6 +278,7 @@ mod tests {
             link: LinkType::ETHERNET,
             interface: 1,
             fcs_bytes: 0,
+            snap_bytes: u32::MAX,
         };
         let mut stack = Stack::default();
         dissect(&frame, &DissectOptions::default(), &mut stack);

@@ -53,6 +53,7 @@ fn replay(path: &Path, kind: &str) {
                     link: LinkType(u16::from_le_bytes([*low, *high])),
                     interface: 0,
                     fcs_bytes: 0,
+                    snap_bytes: u32::MAX,
                 };
                 dissect(&frame, &options, &mut stack);
                 sane::sane(&stack, captured);
@@ -122,6 +123,7 @@ fn headers_longer_than_sixteen_bits_can_say_are_counted_as_the_most_they_can() {
             link: LinkType::ETHERNET,
             interface: 0,
             fcs_bytes: 0,
+            snap_bytes: u32::MAX,
         };
         dissect(&frame, &DissectOptions::default(), &mut stack);
         sane::sane(&stack, data.len());

@@ -8,7 +8,8 @@ use spiglass::model::{FramePos, LinkType, Timestamp};
 /// A frame of which all was captured, without FCS.
 pub fn frame(link: LinkType, data: &[u8]) -> Frame<'_> {
     let wire_bytes = u32::try_from(data.len()).expect("a frame");
-    Frame { pos: FramePos::new(0, 1), time: Timestamp::UNKNOWN, wire_bytes, data, link, interface: 0, fcs_bytes: 0 }
+    let (pos, time) = (FramePos::new(0, 1), Timestamp::UNKNOWN);
+    Frame { pos, time, wire_bytes, data, link, interface: 0, fcs_bytes: 0, snap_bytes: u32::MAX }
 }
 
 /// What dissection makes of a frame.

@@ -144,6 +144,7 @@ fn a_capture_that_holds_more_than_the_wire_is_believed_about_its_octets() {
         link: LinkType::ETHERNET,
         interface: 0,
         fcs_bytes: 0,
+        snap_bytes: u32::MAX,
     };
     dissect(&frame, &DissectOptions::default(), &mut stack);
     assert_eq!((stack.frame_bytes as usize, stack.sas.len()), (data.len(), 1));

@@ -188,6 +188,7 @@ fn a_datagram_that_is_too_short_to_tell_is_said_to_be() {
         link: LinkType::ETHERNET,
         interface: 0,
         fcs_bytes: 0,
+        snap_bytes: u32::MAX,
     };
     dissect(&cut, &DissectOptions::default(), &mut stack);
     let stop = stack.stop.expect("it was cut");

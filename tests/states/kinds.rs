@@ -130,6 +130,7 @@ fn streams_of_every_kind_of_traffic_can_be_cut_anywhere() {
             link: LinkType::ETHERNET,
             interface: 0,
             fcs_bytes: 0,
+            snap_bytes: u32::MAX,
         };
         let frames: Vec<Owned> = frames(seed as u64 + 5, pairs, count).into_iter().map(owned).collect();
         exact += u32::from(check(&settings(), &format!("{pairs} pairs"), &frames));

@@ -17,6 +17,7 @@ pub(crate) struct Owned {
     pub(crate) link: LinkType,
     pub(crate) interface: u32,
     pub(crate) fcs_bytes: u8,
+    pub(crate) snap_bytes: u32,
 }
 
 fn read(path: &std::path::Path) -> Vec<Owned> {
@@ -31,6 +32,7 @@ fn read(path: &std::path::Path) -> Vec<Owned> {
             link: f.link,
             interface: f.interface,
             fcs_bytes: f.fcs_bytes,
+            snap_bytes: f.snap_bytes,
         }));
     }
     frames
@@ -56,6 +58,7 @@ pub(crate) fn numbered(frames: &[Owned], first: u64) -> impl Iterator<Item = Fra
         link: f.link,
         interface: f.interface,
         fcs_bytes: f.fcs_bytes,
+        snap_bytes: f.snap_bytes,
     })
 }
 
@@ -224,6 +227,7 @@ fn the_empty_state_changes_nothing_on_either_side() {
             link: LinkType::ETHERNET,
             interface: 0,
             fcs_bytes: 0,
+            snap_bytes: u32::MAX,
         })
         .collect();
     let settings = settings();
@@ -299,6 +303,7 @@ fn copies_are_found_wherever_a_stream_with_backward_steps_is_cut() {
                     link: LinkType::ETHERNET,
                     interface: 0,
                     fcs_bytes: 0,
+                    snap_bytes: u32::MAX,
                 }
             })
             .collect();
@@ -346,6 +351,7 @@ fn trains_runs_and_chains_are_the_same_wherever_a_stream_is_cut() {
                 link: LinkType::ETHERNET,
                 interface: 0,
                 fcs_bytes: 0,
+                snap_bytes: u32::MAX,
             });
         };
         let (ids, span) = (1 + random.below(3) as u16, random.below(3) == 0);
@@ -410,6 +416,7 @@ fn trains_runs_and_chains_are_the_same_wherever_a_stream_is_cut() {
                     link: LinkType::ETHERNET,
                     interface: random.below(1 + seed as usize % 3) as u32,
                     fcs_bytes: 0,
+                    snap_bytes: u32::MAX,
                 }
             })
             .collect();

@@ -3,6 +3,7 @@
 use crate::capture::Frame;
 use crate::dissect::digest;
 use crate::dissect::{IpHeader, Stack};
+use crate::model::Protocol;
 
 /// A digest that equal packets share and different packets do not: from the IP header on, up to 128 octets and the last 64, with the
 /// original length; type of service, TTL (hop limit) and IPv4 header checksum masked. Fixed for ever, because states of several
@@ -21,15 +22,19 @@ pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) 
     let word = bytes.get(head).and_then(|b| b.try_into().ok()).map_or(0, u32::from_be_bytes) & mask;
     let begun = digest::begin(outer.src, outer.dst, outer.total_bytes, word, outer.protocol);
     if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
-        // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide.
+        // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide. Of a frame that was cut, a copy
+        // with other tags shows fewer: as many are read as it would show, and at least the number.
         let at = (sa.offset as usize).saturating_sub(start);
-        let read = bytes.get(at..(at + 24).min(bytes.len())).unwrap_or_default();
+        let is_cut = frame.data.len() < frame.wire_bytes as usize;
+        let shown = if is_cut { digest::shown_behind_two_tags(start, bytes.len()) } else { bytes.len() };
+        let end = (at + 24).min(shown.max(at + numbered_bytes(sa.protocol))).min(bytes.len());
+        let read = bytes.get(at..end).unwrap_or_default();
         match *read.as_chunks().0 {
             [header, first, second] => digest::mix_numbered(begun, [header, first, second].map(u64::from_le_bytes)),
             _ => digest::mix_octets(begun, read),
         }
     } else {
-        digest::packet(begun, bytes, start, if outer.version == 4 { 20 } else { 40 }, total)
+        digest::packet(begun, bytes, (start, if outer.version == 4 { 20 } else { 40 }), total, frame.snap_bytes)
     }
 }
 
@@ -44,4 +49,12 @@ fn is_told_apart(bytes: &[u8], stack: &Stack, outer: &IpHeader) -> bool {
     }
     let behind = bytes.len().saturating_sub(outer.header_bytes as usize);
     behind >= ENOUGH || (outer.identification != 0 && behind >= PORTS)
+}
+
+/// Octets of a header of IPsec up to the end of its sequence number (RFC 4302 section 2, RFC 4303 section 2).
+const fn numbered_bytes(protocol: Protocol) -> usize {
+    match protocol {
+        Protocol::Ah => 12,
+        Protocol::Esp | Protocol::IpComp => 8,
+    }
 }

@@ -1,6 +1,6 @@
 //! Records of a pcap: a walk that checks their headers, and the cheap reading of records that were checked.
 
-use super::super::frame::{Frame, wire_bytes};
+use super::super::frame::{Frame, snap_bytes, wire_bytes};
 use super::super::limits::MAX_RECORD_RAISED;
 use super::header::{Header, Lengths, Magic};
 use crate::capture::span::walk::{End, Walked};
@@ -167,13 +167,15 @@ pub(crate) struct Records<'a> {
     pos: FramePos,
     /// The unit of fractions of a second, in nanoseconds.
     tick_ns: u32,
+    snap_bytes: u32,
 }
 
 impl<'a> Records<'a> {
     /// The frames of `bytes`, the first of which has `number`.
     pub(crate) fn new(header: Header, bytes: &'a [u8], capture: CaptureId, number: u64) -> Self {
         let tick_ns = if header.nanoseconds { 1 } else { 1_000 };
-        Self { header, rest: bytes, pos: FramePos::new(capture, number), tick_ns }
+        let snap_bytes = snap_bytes(header.snaplen);
+        Self { header, rest: bytes, pos: FramePos::new(capture, number), tick_ns, snap_bytes }
     }
 
     /// Number of the next frame.
@@ -208,6 +210,7 @@ impl<'a> Iterator for Records<'a> {
             link: self.header.link,
             interface: 0,
             fcs_bytes: self.header.fcs_bytes,
+            snap_bytes: self.snap_bytes,
         })
     }
 }

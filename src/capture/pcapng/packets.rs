@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::frame::{Frame, wire_bytes};
+use super::super::frame::{Frame, snap_bytes, wire_bytes};
 use super::blocks::{
     ENHANCED_PACKET, PACKET, PACKET_HEADER, SECTION_HEADER, SIMPLE_HEADER, SIMPLE_PACKET, TRAILER, fcs_of_flags, padded,
 };
@@ -67,6 +67,7 @@ impl<'a> Packets<'a> {
             link: interface.link,
             interface: id,
             fcs_bytes,
+            snap_bytes: snap_bytes(interface.snaplen),
         })
     }
 
@@ -83,6 +84,7 @@ impl<'a> Packets<'a> {
             link: interface.link,
             interface: 0,
             fcs_bytes: interface.fcs_bytes,
+            snap_bytes: snap_bytes(interface.snaplen),
         })
     }
 

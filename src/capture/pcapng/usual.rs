@@ -2,7 +2,7 @@
 //!
 //! Of such a block seven words say all. What is not exactly so goes the long way, which says what is wrong with it.
 
-use super::super::frame::{Frame, wire_bytes};
+use super::super::frame::{Frame, snap_bytes, wire_bytes};
 use super::blocks::{ENHANCED_PACKET, PACKET_HEADER, TRAILER, padded};
 use super::section::{Interface, Section};
 use crate::capture::byte_order::ByteOrder;
@@ -71,17 +71,20 @@ pub(super) struct Reading {
     zero_ns: i64,
     link: LinkType,
     fcs_bytes: u8,
+    snap_bytes: u32,
 }
 
 impl Reading {
     /// Reads no packet.
-    pub(super) const NONE: Self = Self { id: u32::MAX, tick_ns: 0, zero_ns: 0, link: LinkType(0), fcs_bytes: 0 };
+    pub(super) const NONE: Self =
+        Self { id: u32::MAX, tick_ns: 0, zero_ns: 0, link: LinkType(0), fcs_bytes: 0, snap_bytes: u32::MAX };
 
     /// Reads the packets of an interface, where its ticks are whole nanoseconds.
     pub(super) fn of(section: &Section, id: u32) -> Self {
         let whole = |interface: &Interface| {
             let Interface { clock, link, fcs_bytes, .. } = *interface;
-            clock.whole_ns().map(|(tick_ns, zero_ns)| Self { id, tick_ns, zero_ns, link, fcs_bytes })
+            let snap_bytes = snap_bytes(interface.snaplen);
+            clock.whole_ns().map(|(tick_ns, zero_ns)| Self { id, tick_ns, zero_ns, link, fcs_bytes, snap_bytes })
         };
         let interface = section.interfaces.get(id as usize).filter(|_| section.order == ByteOrder::Little);
         interface.and_then(whole).unwrap_or(Self::NONE)
@@ -101,6 +104,7 @@ impl Reading {
             link: self.link,
             interface: header.id,
             fcs_bytes: self.fcs_bytes,
+            snap_bytes: self.snap_bytes,
         };
         Some((frame, behind))
     }

@@ -1,7 +1,8 @@
 //! The lengths of a frame of opaque ESP.
 
-use super::{IPV4_BYTES, IPV6_BYTES, UDP_BYTES};
+use super::{ESP_BYTES, IPV4_BYTES, IPV6_BYTES, LEAST, UDP_BYTES};
 use crate::dissect::LONGEST_FRAME;
+use crate::dissect::digest::TWO_TAGS;
 
 /// The lengths of a frame that has a [`Glance`](super::Glance), as one word. From the lowest bit: 16 bits for the octets of the IP packet, 8 for its octets before ESP
 /// (which tell the stacks apart), from bit 32 on 8 for the octets before the packet, and 16 for the captured octets.
@@ -72,11 +73,14 @@ impl Form {
         self.0 & (Self::LINK | Self::TOTAL)
     }
 
-    /// Whether a frame can have these lengths and a glance: a packet of whole words, in a frame that is not too long, of which no more was captured.
+    /// Whether a frame can have these lengths and a glance: a packet of whole words, in a frame that is not too long, of which no more was captured,
+    /// and no less than a digest of a copy with two tags reads.
     #[inline(always)]
     pub(crate) const fn is_sound(self) -> bool {
-        let wire_bytes = self.wire_bytes();
-        self.0 & 3 == 0 && wire_bytes <= LONGEST_FRAME && self.0 >> 40 <= wire_bytes as u64
+        let (wire_bytes, captured) = (self.wire_bytes() as u64, self.0 >> 40);
+        let read = (TWO_TAGS + ESP_BYTES + LEAST) as u64 + self.outer_bytes() as u64;
+        let is_enough = captured == wire_bytes || captured >= read;
+        self.0 & 3 == 0 && wire_bytes <= LONGEST_FRAME as u64 && captured <= wire_bytes && is_enough
     }
 
     /// Whether UDP is around ESP.

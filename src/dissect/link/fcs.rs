@@ -51,6 +51,7 @@ mod tests {
             link: LinkType::ETHERNET,
             interface: 0,
             fcs_bytes: 0,
+            snap_bytes: u32::MAX,
         };
         let mut stack = Stack::default();
         dissect(&frame, &DissectOptions::default(), &mut stack);

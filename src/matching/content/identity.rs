@@ -175,6 +175,7 @@ mod tests {
             link: LinkType::RAW,
             interface: 0,
             fcs_bytes: 0,
+            snap_bytes: u32::MAX,
         };
         let mut stack = Stack::default();
         dissect(&frame, &DissectOptions::default(), &mut stack);

@@ -53,7 +53,7 @@ fn frame(carrier: Carrier, tagged: bool, payload: &[u8], changes: &[(usize, u8)]
 
 fn captured(data: &[u8], wire_bytes: u32) -> Frame<'_> {
     let (pos, time) = (FramePos::new(0, 1), Timestamp::from_ns(0));
-    Frame { pos, time, wire_bytes, data, link: LinkType::ETHERNET, interface: 0, fcs_bytes: 0 }
+    Frame { pos, time, wire_bytes, data, link: LinkType::ETHERNET, interface: 0, fcs_bytes: 0, snap_bytes: u32::MAX }
 }
 
 /// What dissection says of a frame that has a glance: the same, and nothing besides.

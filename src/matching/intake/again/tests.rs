@@ -95,6 +95,7 @@ fn taken(frames: &[Made], both: bool, known: bool) -> (String, usize) {
             link: LinkType::ETHERNET,
             interface: 0,
             fcs_bytes: 0,
+            snap_bytes: u32::MAX,
         };
         let side = if made.kind < 2 && !both { Side::Plain } else { Side::Tunnel };
         if matcher.again(side, both, &frame) {
