@@ -304,13 +304,9 @@ pub(crate) fn is_opaque(data: &[u8], form: Form) -> bool {
 
 #[inline(never)]
 fn is_opaque_at_length(data: &[u8], form: Form, payload: &[u8]) -> bool {
-    let suspect = null::Suspect {
-        sa: 0,
-        payload,
-        wire_bytes: (form.total_bytes() - form.outer_bytes()) as usize - ESP_BYTES,
-        endpoints: endpoints(data, form),
-        declared: None,
-    };
+    let endpoints = endpoints(data, form);
+    let wire_bytes = (form.total_bytes() - form.outer_bytes()) as usize - ESP_BYTES;
+    let suspect = null::Suspect { sa: 0, payload, wire_bytes, endpoints, around: endpoints, declared: None };
     let mut notes = Vec::new();
     suspect.check(&mut notes);
     notes.is_empty()

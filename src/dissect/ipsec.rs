@@ -5,7 +5,7 @@ pub(super) mod null;
 pub(super) mod upper;
 
 use super::layer::LayerKind;
-use super::stack::{Note, NullSupport, OpenedEsp, SaHeader};
+use super::stack::{IpHeader, Note, NullSupport, OpenedEsp, SaHeader};
 use super::walk::{Next, Walk};
 use crate::model::{Encapsulation, Protocol, Spi};
 use crate::wire::ipsec::{Ah, Esp, IpComp, Wesp};
@@ -148,8 +148,9 @@ fn check_null(
     payload: &[u8],
     declared: Option<null::Declared>,
 ) -> Option<NullSupport> {
-    let endpoints = walk.stack.ips.last().map(|ip| (ip.src, ip.dst));
-    let suspect = null::Suspect { sa, payload, wire_bytes: walk.wire_bytes(), endpoints, declared };
+    let ends = |ip: Option<&IpHeader>| ip.map(|ip| (ip.src, ip.dst));
+    let (endpoints, around) = (ends(walk.stack.ips.last()), ends(walk.stack.ips.first()));
+    let suspect = null::Suspect { sa, payload, wire_bytes: walk.wire_bytes(), endpoints, around, declared };
     suspect.check(&mut walk.stack.notes)
 }
 

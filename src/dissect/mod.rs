@@ -40,7 +40,7 @@ pub use name::stack_name;
 pub(crate) use outline::{Outline, outline};
 pub use stack::{
     Costs, IpHeader, Layer, Limit, Note, NullPeek, NullSupport, OpenedEsp, SaHeader, Shape, Span, Stack, StackFlags,
-    Stop, StopCause,
+    Stop, StopCause, Within,
 };
 
 use crate::capture::Frame;

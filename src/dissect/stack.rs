@@ -492,6 +492,25 @@ pub struct NullSupport {
     pub inner_bytes: u16,
     /// Inner addresses in tunnel mode.
     pub inner: Option<(Address, Address)>,
+    /// Of an inner packet whose end was cut off: which packet counts as the encapsulated one.
+    pub within: Within,
+}
+
+/// Which packet is the encapsulated one, of an inner packet that may be a tunnel of the same ends again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum Within {
+    /// The inner packet itself.
+    #[default]
+    Itself,
+    /// The inner packet is a tunnel of the same ends, and this one is in it.
+    Further {
+        /// Its octets.
+        bytes: u16,
+        /// Octets of GRE headers in front of it.
+        gre: u16,
+    },
+    /// Too little of it was captured to tell.
+    Unknown,
 }
 
 /// Where and why dissection ended early.

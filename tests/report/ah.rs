@@ -69,12 +69,35 @@ fn padding_that_leaks_at_times_is_no_icv() {
     }
 }
 
-/// Random octets behind 16 are those of an ICV of 20, as HMAC-SHA1-160 makes; no ICV has 28 or 36.
+/// Random octets behind 16 may be those of an ICV of 20, as HMAC-SHA1-160 makes, or padding: both are named. No ICV has 28 or 36.
 #[test]
 fn random_octets_are_padding_only_where_no_icv_is_as_long() {
-    for (icv, field, count) in [(16, 20, None), (24, 24, Some(60)), (32, 32, Some(60))] {
+    for (icv, known, count) in [(16, None, None), (24, Some(24), Some(60)), (32, Some(32), Some(60))] {
         let report = report("random", icv, random);
-        assert_eq!((number(&report, "sas.0.icv_bytes"), leaks(&report)), (field, count), "{icv}");
+        assert_eq!((at(&report, "sas.0.icv_bytes").as_u64(), leaks(&report)), (known, count), "{icv}");
+        if icv == 16 {
+            assert!(at(&report, "sas.0.transform.name").is_null());
+            let named: Vec<&str> =
+                items(&report, "sas.0.transform.candidates").iter().filter_map(Value::as_str).collect();
+            assert!(named.contains(&"HMAC-SHA1-160") && named.contains(&"HMAC-SHA2-256-128"), "{named:?}");
+            assert!(text(&report, "sas.0.transform.evidence").contains("160 bits"));
+        }
+    }
+}
+
+/// Octets that count are none of a MAC: a sender left a number of its own there.
+#[test]
+fn octets_that_count_are_padding() {
+    for icv in [16, 24, 32] {
+        let tails: [Tail; 3] = [
+            |_, n| (n as u32 + 1).to_be_bytes(),
+            |_, n| (n as u32 * 3 + 77).to_le_bytes(),
+            |noise, n| if n % 10 < 4 { (n as u32 + 1).to_be_bytes() } else { random(noise, n) },
+        ];
+        for tail in tails {
+            let report = report("counting", icv, tail);
+            assert_eq!((number(&report, "sas.0.icv_bytes"), leaks(&report)), (icv as u64, Some(60)), "{icv}");
+        }
     }
 }
 

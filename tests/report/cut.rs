@@ -167,3 +167,67 @@ fn sliced_frames_are_read_as_cut_ones() {
     let row = &items(&in_ah, "rates.directions")[0];
     assert!(row["goodput_bps"].is_null() && row["goodput_max_bps"].is_null(), "{row:#}");
 }
+
+/// ESP-NULL with HMAC-SHA1 in tunnel mode (next header 4) or transport mode around what is given.
+fn null_around(noise: &mut Noise, number: u32, next_header: u8, inner: &[u8]) -> Vec<u8> {
+    let pad = (4 - (inner.len() + 2) % 4) % 4;
+    let pads: Vec<u8> = (1..=pad as u8).collect();
+    esp(R1, R2, 0x1001, number, &[inner, &pads, &[pad as u8, next_header], &noise.bytes(12)].concat())
+}
+
+/// A tunnel of the ends of the SA in ESP-NULL: GRE, GRE with a key, or IP in IP. The packet in it is the encapsulated one, whether the end of
+/// a frame was captured or not; and GRE in transport mode has no IV, though its key is as long as one.
+#[test]
+fn a_tunnel_of_the_same_ends_in_cut_packets_is_no_packet_of_a_user() {
+    for (kind, header, transport) in [
+        ("gre", &[0, 0, 8, 0][..], false),
+        ("keyed", &[0x20, 0, 8, 0, 0, 0, 0, 7], false),
+        ("ipip", &[], false),
+        ("keyed", &[0x20, 0, 8, 0, 0, 0, 0, 7], true),
+    ] {
+        let mut noise = Noise(7);
+        let mut octets = 0_u64;
+        let frames: Vec<Vec<u8>> = (1..=170_u32)
+            .map(|number| {
+                let payload = noise.bytes(30 + (number as usize * 37) % 1_200);
+                let user = udp([10, 1, 0, 1].into(), [10, 2, 0, 1].into(), (4_000, 5_201), number as u16, &payload);
+                octets += user.len() as u64 - 14;
+                let carried = [header, &user[14..]].concat();
+                if transport {
+                    return null_around(&mut noise, number, 47, &carried);
+                }
+                let protocol = if kind == "ipip" { 4 } else { 47 };
+                let between = ipv4(R1, R2, protocol, number as u16, &carried);
+                null_around(&mut noise, number, 4, &between[14..])
+            })
+            .collect();
+        for snaplen in [96, 128, 160, 2_000] {
+            let report = cut(&format!("within-{kind}-{transport}"), frames.clone(), snaplen);
+            let row = &items(&report, "rates.directions")[0];
+            let goodput =
+                row["goodput_bps"].as_f64().expect("a goodput") * row["seconds"].as_f64().expect("a time") / 8.0;
+            assert!((goodput - octets as f64).abs() < 1.0, "{kind} {transport} {snaplen}: {goodput} is not {octets}");
+            let mode = if transport { "transport" } else { "tunnel" };
+            assert_eq!(text(&report, "sas.0.mode"), mode, "{kind} {snaplen}");
+            assert_eq!(number(&report, "sas.0.icv_bytes"), 12, "{kind} {snaplen}");
+            for size in items(&report, "sizes") {
+                assert_eq!(size["parts"]["gre"].as_f64(), Some(header.len() as f64), "{kind} {snaplen}: {size:#}");
+                assert!(size["parts"]["esp_pad"].as_f64().is_some_and(|pad| pad < 4.0), "{kind} {snaplen}: {size:#}");
+            }
+        }
+    }
+}
+
+/// Ethernet in GRE between the ends of the SA: where a snapshot length cut the packets, nothing tells how long the packet inside is.
+#[test]
+fn what_a_cut_tunnel_carries_is_not_known() {
+    let mut noise = Noise(8);
+    let frames = (1..=170_u32).map(|number| {
+        let user = udp(R2, R1, (4_000, 5_201), number as u16, &noise.bytes(200 + number as usize));
+        let between = ipv4(R1, R2, 47, number as u16, &[&[0, 0, 0x65, 0x58][..], &user].concat());
+        null_around(&mut noise, number, 4, &between[14..])
+    });
+    let report = cut("within-ethernet", frames.collect(), 128);
+    let row = &items(&report, "rates.directions")[0];
+    assert!(row["goodput_bps"].is_null() && row["goodput_max_bps"].is_null(), "{row:#}");
+}

@@ -208,7 +208,8 @@ impl<'f> HeadersAgain<'f> {
         let [src, dst] = self.data.get(IP_AT + 12..)?.first_chunk::<8>()?.as_chunks::<4>().0 else { return None };
         let endpoints = Some((Address::v4(*src), Address::v4(*dst)));
         notes.clear();
-        let suspect = Suspect { sa: 0, payload, wire_bytes: payload.len(), endpoints, declared: None };
+        let suspect =
+            Suspect { sa: 0, payload, wire_bytes: payload.len(), endpoints, around: endpoints, declared: None };
         let support = suspect.check(notes)?;
         let NullSupport { icv_bytes, iv_bytes, next_header, tfc_bytes: 0, inner: Some(_), .. } = support else {
             return None;

@@ -8,8 +8,11 @@
 //! One frame alone decides ([`NULL_DECISIVE`]) only where a checksum over it verifies; everything else stays below and adds
 //! up per SA, where every checked frame without support counts against a candidate.
 
+mod within;
+
+use self::within::within;
 use super::upper::{plausible, upper_layer};
-use crate::dissect::stack::{Note, NullPeek, NullSupport};
+use crate::dissect::stack::{Note, NullPeek, NullSupport, Within};
 use crate::model::Address;
 use crate::wire::checksum::Sum;
 use crate::wire::gre::Gre;
@@ -90,6 +93,8 @@ pub(in crate::dissect) struct Suspect<'a> {
     pub(in crate::dissect) wire_bytes: usize,
     /// Endpoints of the enclosing IP header.
     pub(in crate::dissect) endpoints: Option<(Address, Address)>,
+    /// Those of the outermost one.
+    pub(in crate::dissect) around: Option<(Address, Address)>,
     /// What a WESP header says.
     pub(in crate::dissect) declared: Option<Declared>,
 }
@@ -99,8 +104,12 @@ impl Suspect<'_> {
     pub(in crate::dissect) fn check(&self, notes: &mut Vec<Note>) -> Option<NullSupport> {
         let first = notes.len();
         if self.payload.len() < self.wire_bytes {
-            for iv_bytes in NULL_IVS {
-                note(notes, self.sa, cut_tunnel(self.payload, self.wire_bytes, iv_bytes));
+            match within::cut_gre(self.payload, self.wire_bytes, self.around) {
+                // A key or a number of GRE is no IV.
+                Some(support) => note(notes, self.sa, Some(support)),
+                None => NULL_IVS.into_iter().for_each(|iv_bytes| {
+                    note(notes, self.sa, cut_tunnel(self.payload, self.wire_bytes, iv_bytes, self.around));
+                }),
             }
         } else if let Some(declared) = self.declared {
             note(notes, self.sa, declared_candidate(self.payload, self.endpoints, declared));
@@ -164,6 +173,7 @@ fn candidate(
         next_header,
         inner_bytes: u16::try_from(space).ok()?,
         inner: None,
+        within: Within::Itself,
     };
     match next_header {
         4 => tunnel_v4(inner, pad_bits, support),
@@ -331,14 +341,17 @@ pub(in crate::dissect) fn peek(payload: &[u8], iv_bytes: u8) -> Option<NullPeek>
 
 /// A payload whose end a snapshot length cut: an inner IPv4 header with a valid checksum whose total length leaves
 /// exactly what a whole-word ESP with least padding and one of the ICVs needs. Trailer and padding stay unknown.
-fn cut_tunnel(payload: &[u8], wire_bytes: usize, iv_bytes: u8) -> Option<NullSupport> {
+fn cut_tunnel(
+    payload: &[u8],
+    wire_bytes: usize,
+    iv_bytes: u8,
+    around: Option<(Address, Address)>,
+) -> Option<NullSupport> {
     let inner = payload.get(usize::from(iv_bytes)..)?;
     let space = wire_bytes.checked_sub(usize::from(iv_bytes))?;
     let (total_bytes, next_header, bits, addresses) = inner_of(inner)?;
     let bits = bits + NULL_LENGTH_BITS;
-    let least_pad = (4 - (total_bytes + 2) % 4) % 4;
-    let icv = space.checked_sub(total_bytes + least_pad + 2)?;
-    let icv_bytes = NULL_ICVS.into_iter().find(|candidate| usize::from(*candidate) == icv)?;
+    let icv_bytes = icv_behind(total_bytes, space)?;
     Some(NullSupport {
         icv_bytes,
         iv_bytes,
@@ -349,5 +362,13 @@ fn cut_tunnel(payload: &[u8], wire_bytes: usize, iv_bytes: u8) -> Option<NullSup
         next_header,
         inner_bytes: u16::try_from(total_bytes).ok()?,
         inner: Some(addresses),
+        within: within(inner, next_header, around),
     })
+}
+
+/// The ICV that `space` octets leave behind a packet of `bytes` with the least padding, if there is such a one.
+fn icv_behind(bytes: usize, space: usize) -> Option<u8> {
+    let least_pad = (4 - (bytes + 2) % 4) % 4;
+    let icv = space.checked_sub(bytes + least_pad + 2)?;
+    NULL_ICVS.into_iter().find(|candidate| usize::from(*candidate) == icv)
 }

@@ -58,7 +58,7 @@ const VXLAN: u16 = 4789;
 const VXLAN_OF_LINUX: u16 = 8472;
 const GENEVE: u16 = 6081;
 const TZSP: u16 = 37008;
-const L2TP: u16 = 1701;
+pub(in crate::dissect) const L2TP: u16 = 1701;
 /// Of QUIC, whose clients have other ports; ESP in UDP that is to pass firewalls has it at both ends.
 const HTTPS: u16 = 443;
 const VXLAN_GPE: u16 = 4790;

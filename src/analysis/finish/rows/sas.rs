@@ -159,7 +159,34 @@ pub(crate) fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
     let unpadded = field.saturating_sub(AH_PADDING);
     // Where the snapshot length cut the padding off, no algorithm has such an ICV.
     let padded = sa.state.ah_padding().is_some() || !is_known(field) && is_known(unpadded);
-    Some(if padded { unpadded } else { field })
+    (padded || !is_open(field)).then_some(if padded { unpadded } else { field })
+}
+
+/// Whether an ICV field of so many octets, of which nothing shows padding, may be an ICV with padding that differs from packet to packet.
+fn is_open(field: u32) -> bool {
+    let is_known = |bytes: u32| integrity(bytes, true).next().is_some();
+    is_known(field) && field.checked_sub(AH_PADDING).is_some_and(is_known) && (AH_FIXED + field).is_multiple_of(8)
+}
+
+/// The transform of AH whose ICV field is open.
+fn open_ah(sa: &SaView<'_>) -> Option<TransformReport> {
+    let (&header, _) = sa.state.ah_lengths.iter().max_by_key(|(_, count)| **count)?;
+    let field = header.checked_sub(AH_FIXED).filter(|field| is_open(*field))?;
+    let named = |bytes| integrity(bytes, true).map(|one| Name::from(one.name));
+    Some(TransformReport {
+        basis: TransformBasis::Unknown,
+        candidates: named(field - AH_PADDING).chain(named(field)).collect(),
+        evidence: Some(
+            format!(
+                "The ICV field of {field} bytes is an ICV of {} bits, or one of {} bits and {AH_PADDING} bytes of padding that differ in each packet: which, the \
+                 packets do not show.",
+                field * 8,
+                (field - AH_PADDING) * 8
+            )
+            .into(),
+        ),
+        ..TransformReport::default()
+    })
 }
 
 fn transform(sa: &SaView<'_>) -> TransformReport {
@@ -201,6 +228,7 @@ fn transform(sa: &SaView<'_>) -> TransformReport {
             candidates: integrity(icv, true).map(|one| Name::from(one.name)).collect(),
             ..TransformReport::default()
         },
+        (Protocol::Ah, _, None) => open_ah(sa).unwrap_or(unknown),
         _ => unknown,
     }
 }

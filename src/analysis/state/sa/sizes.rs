@@ -11,8 +11,11 @@ use crate::analysis::limits::MAX_SIZE_CELLS;
 use crate::analysis::observe::observation::{DUMMY, Observation, SaSight, TCP_LENGTH};
 use crate::analysis::state::base::intern::{NONE, Quick, remap};
 use crate::analysis::state::base::tables::Remap;
-use crate::dissect::{Costs, Note, NullPeek, NullSupport};
+use crate::dissect::{Costs, Note, NullPeek, NullSupport, Within};
 use crate::model::{Encapsulation, Protocol, Shift};
+
+/// Octets of the header and the trailer of ESP, without padding (RFC 4303 section 2).
+const NULL_FRAME_BYTES: u32 = 10;
 
 /// Size cells of a span: sums over packets that agree in everything that matters to a size.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -268,7 +271,8 @@ fn carrier_bytes(sights: &[SaSight], sight: &SaSight, costs: Costs) -> u32 {
 }
 
 /// The cell of an ESP packet that is consistent with a layout; `None` for dummy packets, which have no inner packet to
-/// size (RFC 4303 section 2.6), and for the second of two ESP headers around one packet.
+/// size (RFC 4303 section 2.6), for a tunnel of the same ends of which too little was captured to tell how long the packet in it is, and for
+/// the second of two ESP headers around one packet.
 fn null_key(
     o: &Observation,
     sights: &[SaSight],
@@ -276,7 +280,7 @@ fn null_key(
     support: &NullSupport,
     costs: Costs,
 ) -> Option<NullKey> {
-    if support.next_header == DUMMY {
+    if support.next_header == DUMMY || support.within == Within::Unknown {
         return None;
     }
     let tunnel = matches!(support.next_header, 4 | 41);
@@ -300,6 +304,14 @@ fn null_key(
         pad_bytes: support.pad_bytes.map_or(u16::MAX, |pad| u16::from(pad).saturating_add(support.tfc_bytes)),
         fragments: 1,
     };
+    if let Within::Further { bytes, gre } = support.within {
+        // The headers of the tunnel inside are no padding.
+        let padding =
+            sight.bytes.saturating_sub(NULL_FRAME_BYTES + u32::from(support.iv_bytes) + u32::from(support.inner_bytes));
+        key.pad_bytes = u16::try_from(padding.saturating_sub(u32::from(support.icv_bytes))).unwrap_or(u16::MAX);
+        key.inner_bytes = u32::from(bytes);
+        key.costs.gre = key.costs.gre.saturating_add(gre);
+    }
     let alone = sights.iter().find(|s| s.encapsulation == sight.encapsulation).is_none_or(|s| std::ptr::eq(s, sight));
     if sight.encapsulation == Encapsulation::Tcp && !alone {
         // The first message of a TCP segment pays for its headers.
