@@ -82,9 +82,11 @@ impl IvPattern {
     pub fn is_clear(samples: &[IvSample]) -> bool {
         /// IPv4 without options.
         const IPV4: u64 = 0x45;
-        /// GRE without options (RFC 2784), with the protocol type of IPv4, IPv6 or Ethernet.
+        /// GRE with the protocol type of IPv4, IPv6 or Ethernet (RFC 2784), and what else of its first four octets need not be 0: checksum, key
+        /// and number are there (RFC 2890).
         const GRE: [u64; 3] = [0x0800, 0x86dd, 0x6558];
-        let clear = |sample: &IvSample| sample.octets >> 56 == IPV4 || GRE.contains(&(sample.octets >> 32));
+        const OPTIONS: u64 = 0xb000_0000;
+        let clear = |sample: &IvSample| sample.octets >> 56 == IPV4 || GRE.contains(&(sample.octets >> 32 & !OPTIONS));
         !samples.is_empty() && samples.iter().all(clear)
     }
 
@@ -109,6 +111,17 @@ impl IvPattern {
         };
         let has_ports = ports(first) >> 16 > 0 && ports(first) & 0xffff > 0;
         has_ports && samples.iter().all(|sample| ports(sample) == ports(first)) && ICVS.iter().any(fits)
+    }
+
+    /// Whether the octets grow from one packet to the next and shrink to another, as no counter does in either order of its octets.
+    #[must_use]
+    pub fn moves_both_ways(samples: &[IvSample]) -> bool {
+        let both = |read: fn(u64) -> u64| {
+            let steps =
+                || samples.iter().zip(samples.iter().skip(1)).map(move |(a, b)| (read(a.octets), read(b.octets)));
+            steps().any(|(a, b)| a < b) && steps().any(|(a, b)| a > b)
+        };
+        both(|octets| octets) && both(u64::swap_bytes)
     }
 
     /// Whether the first octets of every packet are those of TCP between the same ports, which ESP in transport mode carries in clear: the

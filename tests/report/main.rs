@@ -24,6 +24,8 @@ mod generated;
 mod holes;
 mod inference;
 mod interfaces;
+mod mirrored;
+mod natt;
 mod occurrences;
 mod random;
 mod sa_bins;

@@ -6,6 +6,8 @@
               that transforms make, from the catalogue"
 )]
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 mod clock;
@@ -27,7 +29,7 @@ pub(crate) use rows::lengths::fill as fill_lengths;
 use super::settings::Settings;
 use super::{StreamState, Succession};
 use crate::model::report::{Capture, Exactness, Report, ReportSchema, Severity, Tap as TapReport, Tool, Totals};
-use crate::model::{DamageKind, Timestamp};
+use crate::model::{DamageKind, SaKey, Timestamp};
 use crate::{dissect::stack_name, model::report};
 
 pub(crate) use tap::Tap;
@@ -82,8 +84,9 @@ impl CaptureFacts {
 #[must_use]
 pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Settings) -> Report {
     let mut view = settings.expectation.policies().map(crate::policy::Policies::view);
-    let stated = view.iter().flat_map(|view| &view.stated).filter_map(crate::policy::Stated::key).collect();
-    let found: Vec<_> = taps.iter().map(|tap| udp::found(tap.stream)).collect();
+    let stated: BTreeSet<SaKey> =
+        view.iter().flat_map(|view| &view.stated).filter_map(crate::policy::Stated::key).collect();
+    let found: Vec<_> = taps.iter().map(|tap| udp::found(tap.stream, &stated)).collect();
     let mut taps: Vec<Tap<'_>> = taps.iter().zip(&found).map(|(tap, found)| Tap::new(tap, found, &stated)).collect();
     if let Some(view) = &mut view {
         view.place_on_the_wire(&taps.iter().flat_map(|tap| tap.sas.iter().map(|sa| sa.key)).collect());

@@ -1,5 +1,7 @@
 //! One tap's state with the verdicts that need all of it.
 
+mod in_clear;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +21,6 @@ use crate::analysis::finish::rows::inferred::Inferred;
 use crate::analysis::finish::rows::padding;
 use crate::analysis::limits::MAX_UDP_MISFITS;
 use crate::analysis::state::base::intern::NONE;
-use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
 use crate::analysis::state::sa::bins::SaBins;
@@ -123,7 +124,7 @@ impl<'a> Tap<'a> {
             let null = state.null_verdict(votes.get(&id));
             SaView::new(id, key, state, copying, null, fragments.get(&id).cloned().map(Box::new))
         }));
-        let foreign = udp::take_foreign(&mut sas, stream, stated);
+        let foreign = udp::take_foreign(&mut sas, (stream, &sizes), stated);
         fragmented::add_sizes(&mut sas, &mut sizes);
         sas.extend(found.iter().map(|found| SaView::found(found, copying)));
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
@@ -267,16 +268,6 @@ impl<'a> Tap<'a> {
         (self.stream.totals.sums.ipsec_frames + flows).saturating_sub(foreign)
     }
 
-    /// User packets in clear. What looked clear frame by frame and is not: flows that turned out to be ESP in UDP, and
-    /// later fragments of such packets, which show nothing but an IP header of protocol 17.
-    pub(crate) fn clear(&self) -> Seen {
-        let mut clear = self.stream.flows.clear;
-        let hidden: u64 = self.sas.iter().map(|sa| sa.taken_for_clear().0).sum();
-        clear.count = clear.count.saturating_sub(hidden).saturating_sub(self.loose.later_of_ike());
-        self.foreign.iter().for_each(|sa| clear.join(&sa.state.seen));
-        clear
-    }
-
     pub(crate) fn sa(&self, id: u32) -> Option<&SaView<'a>> {
         self.sas.get(self.place(id)?)
     }
@@ -359,18 +350,6 @@ impl<'a> SaView<'a> {
             inferred: None,
             grouped: false,
             several,
-        }
-    }
-
-    /// Frames of the SA, and their IP octets, that looked like traffic in clear one by one.
-    pub(crate) fn taken_for_clear(&self) -> (u64, u64) {
-        if self.flow.is_some() {
-            return (self.state.seen.count, self.state.outer_bytes);
-        }
-        let [native, udp, tcp, _] = self.state.encapsulations;
-        match &self.fragments {
-            Some(later) if udp + tcp > native => (later.later, later.later_bytes),
-            _ => (0, 0),
         }
     }
 

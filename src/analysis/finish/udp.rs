@@ -3,11 +3,13 @@
 //! One datagram on port 4500 does not show that it is ESP. Many do: ESP has few SPIs, lengths in whole words, and numbers that grow by
 //! small steps. OpenVPN, QUIC, RTP, WireGuard and games fail in at least one of these.
 
+mod conduct;
 mod fields;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::conduct::{Conduct, FEW, begins_with_zero, conduct, has_begun, is_high, is_whole, strides};
 use self::fields::{has_a_constant, lengths, spell_lengths};
 use super::tap::SaView;
 use crate::analysis::StreamState;
@@ -16,7 +18,7 @@ use crate::analysis::state::base::tables::Remap;
 use crate::analysis::state::sa::bins::SaBins;
 use crate::analysis::state::sa::candidates::{Candidate, FlowKey, Suspect};
 use crate::analysis::state::sa::sas::SaState;
-use crate::analysis::state::sa::sizes::{Cells, OpaqueKey};
+use crate::analysis::state::sa::sizes::{Cells, OpaqueKey, Sizes};
 use crate::model::{Address, Protocol, SaKey, Shift, Spi};
 use crate::transform::iv::IvPattern;
 
@@ -24,100 +26,10 @@ use crate::transform::iv::IvPattern;
 const STEPS: u64 = 16;
 /// One packet in so many may have an impossible length.
 const MISFITS: u64 = 20;
-/// One step in so many may be none that ESP makes.
-const ODD: u64 = 10;
-/// Odd steps that a short capture may have: a burst of loss, a restart.
-const FEW_ODD: u64 = 2;
-/// Largest number of packets of an SA that shows no behaviour.
-const FEW: u64 = 3;
 /// SPIs of few packets each that two endpoints do not have at once.
 const MANY_SPIS: usize = 16;
 /// Random SPIs of this number share no octet.
 const SHARING_SPIS: usize = 4;
-
-/// How the packets of one SPI behave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Conduct {
-    /// As ESP does.
-    Regular,
-    /// There are too few packets to tell.
-    Few,
-    /// As ESP does not.
-    Irregular,
-}
-
-fn conduct(state: &SaState) -> Conduct {
-    let steps = state.steps.get();
-    // The second sighting of a copied packet is no step, however much later it was seen.
-    let is_doubled = steps.still.saturating_mul(2) <= steps.packets && state.evidence.repeats_packets();
-    let copies = if is_doubled { steps.still } else { state.copies.get().frames.min(steps.still) };
-    let still = steps.still - copies;
-    let total = steps.packets.saturating_sub(1).saturating_sub(copies);
-    let odd = total.saturating_sub(steps.small);
-    let irregular = state.bad_lengths().saturating_mul(MISFITS) > state.seen.count
-        || still.saturating_mul(4) > total
-        || steps.far.saturating_mul(ODD) > total
-        || odd.saturating_mul(ODD) > total && odd > FEW_ODD && !is_whole(state);
-    match total {
-        _ if irregular => Conduct::Irregular,
-        // Two or three numbers that are all far apart are no count.
-        1.. if steps.small == 0 => Conduct::Irregular,
-        total if total < FEW => Conduct::Few,
-        _ => Conduct::Regular,
-    }
-}
-
-/// Whether nearly all numbers of the range are there, nearly all once, in any order. So counts ESP whose packets a queue or parallel paths put out
-/// of order; by steps alone it is denied, as each late packet makes two odd ones.
-fn is_whole(state: &SaState) -> bool {
-    /// Fewer numbers may lie side by side by chance.
-    const LEAST: u64 = 64;
-    /// At most one number in four comes twice.
-    const TWICE: u64 = 4;
-    let copies = state.copies.get().frames;
-    state.sequence.finish(copies).is_some_and(|figures| {
-        let numbers = state.seen.count.saturating_sub(copies).saturating_sub(figures.duplicate);
-        numbers >= LEAST
-            && figures.lost.saturating_mul(ODD) <= numbers
-            && figures.duplicate.saturating_mul(TWICE) <= numbers
-            && (figures.restarts().len() as u64).saturating_mul(LEAST) <= numbers
-            && figures.jumps().is_empty()
-    })
-}
-
-/// Whether more than half of the numbers are followed by a gap, and gaps are longer than load sharing makes them: counters of time or bytes
-/// behave so. A sampled capture of ESP looks the same, so this does not count against ESP on ports 500 and 4500 and those of `--udp-port`.
-fn strides(state: &SaState) -> bool {
-    /// Links that share the packets of an SA, at most.
-    const LINKS: u64 = 8;
-    /// Fewer gaps show no habit.
-    const LEAST: u64 = 8;
-    let copies = state.copies.get().frames;
-    state.sequence.finish(copies).is_some_and(|figures| {
-        let numbers = state.seen.count.saturating_sub(copies).saturating_sub(figures.duplicate);
-        figures.gaps >= LEAST
-            && figures.gaps.saturating_mul(2) > numbers
-            && figures.lost >= figures.gaps.saturating_mul(LINKS)
-    })
-}
-
-/// Whether all numbers are among the first of an SA: of protocols that have something else there, one packet in 2^26 is so.
-fn has_begun(state: &SaState) -> bool {
-    /// The last of the first numbers.
-    const EARLY: u64 = 64;
-    state.sequence.finish(0).is_some_and(|figures| (1..=EARLY).contains(&figures.highest))
-}
-
-/// Whether the lowest number is 0.
-fn begins_with_zero(state: &SaState) -> bool {
-    state.sequence.first_range().is_some_and(|(least, _)| least == 0)
-}
-
-/// Whether the numbers are among the last of 2^32: random words mostly are, and numbers of working SAs hardly ever.
-fn is_high(state: &SaState) -> bool {
-    const HIGH: u32 = 1 << 28;
-    state.sequence.first_range().is_some_and(|(least, _)| least >= HIGH)
-}
 
 /// Whether a first word spells a name: four capital letters, which one random SPI in ten thousand is.
 fn is_a_name(spi: Spi) -> bool {
@@ -247,13 +159,15 @@ fn may_be_foreign(sa: &SaView<'_>) -> bool {
 /// Takes SAs in UDP out that are none. What IKE between the endpoints, a policy, a key or a readable payload shows is one.
 pub(super) fn take_foreign<'a>(
     sas: &mut Vec<SaView<'a>>,
-    stream: &StreamState,
+    (stream, sizes): (&StreamState, &Sizes),
     stated: &BTreeSet<SaKey>,
 ) -> Vec<SaView<'a>> {
     let ordered = |key: &SaKey| (key.src.min(key.dst), key.src.max(key.dst));
-    let lengths = lengths(sas, stream);
+    let lengths = lengths(sas, sizes);
     let mut pairs: BTreeMap<(Address, Address), [Way; 2]> = BTreeMap::new();
     let mut proved: BTreeSet<(Address, Address)> = stream.notices.ike_pairs.keys().copied().collect();
+    // Between two ends for which ESP is configured, what is on its port is ESP, whatever SPI was typed.
+    proved.extend(stated.iter().filter(|key| key.protocol == Protocol::Esp).map(ordered));
     let mut constant: BTreeSet<(Address, Address)> = BTreeSet::new();
     let is_shown = |sa: &SaView<'_>| {
         let verified = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0);
@@ -266,7 +180,12 @@ pub(super) fn take_foreign<'a>(
         }
         let own = lengths.get(&(sa.key.src, sa.key.dst)).and_then(|spis| spis.get(&sa.key.spi));
         let around = sa.state.evidence.around().unwrap_or(0);
-        let is_length = |length: u32| own.is_some_and(|(_, all)| all.contains(&length.saturating_add(around)));
+        // Of packets in fragments that were not put together the length is not known, only that none of the others is as long.
+        let is_torn = sa.fragments.as_ref().is_some_and(|sums| sums.incomplete + sums.uncertain > 0);
+        let is_length = |length: u32| {
+            let outer = length.saturating_add(around);
+            own.is_some_and(|(_, all)| all.contains(&outer) || is_torn && all.last().is_none_or(|last| outer > *last))
+        };
         if has_a_constant(sa.state, is_length) {
             constant.insert(pair);
         }
@@ -305,8 +224,8 @@ pub(crate) struct Found<'a> {
     pub(crate) bins: Cow<'a, SaBins>,
 }
 
-/// The SAs of flows on unusual ports.
-pub(super) fn found(stream: &StreamState) -> Vec<Found<'_>> {
+/// The SAs of flows on unusual ports. `stated`: SAs that policies state; a first word between these ends that is the SPI by chance is one of 2^32.
+pub(super) fn found<'s>(stream: &'s StreamState, stated: &BTreeSet<SaKey>) -> Vec<Found<'s>> {
     let candidates = &stream.candidates;
     let flows = candidates.flows();
     let speaks_ike = |address, port| stream.notices.ike_endpoints.contains_key(&(address, port));
@@ -319,11 +238,17 @@ pub(super) fn found(stream: &StreamState) -> Vec<Found<'_>> {
         candidates.misfits(&key.reverse()).saturating_mul(MISFITS)
             <= packets(&key.reverse()).saturating_add(packets(key))
     };
-    let accepted = |key: &FlowKey, candidate: &Candidate| {
+    let is_stated = |key: &FlowKey, spi: Spi, suspect: &Suspect| {
+        let sa = SaKey { protocol: Protocol::Esp, src: key.src, dst: key.dst, spi };
+        let are_few = suspect.state.seen.count <= 2 * FEW;
+        stated.contains(&sa) && (are_few || conduct(&suspect.state) != Conduct::Irregular)
+    };
+    let accepted = |key: &FlowKey, candidate: &Candidate, sa: &SaKey| {
         let back = flows.get(&key.reverse());
         let ike = speaks_ike(key.src, key.ports.0) || speaks_ike(key.dst, key.ports.1);
         let fits = clean(key) && answered(key) && !candidate.mixed;
-        fits && (ike || behaves(candidate, back.copied()))
+        let named = || candidate.sas.get(&sa.spi).is_some_and(|suspect| is_stated(key, sa.spi, suspect));
+        fits && (ike || behaves(candidate, back.copied())) || named()
     };
     let mut sas: BTreeMap<SaKey, Vec<(FlowKey, &Suspect)>> = BTreeMap::new();
     let mut add = |wanted: &dyn Fn(&FlowKey, &Candidate, &SaKey) -> bool| {
@@ -338,7 +263,7 @@ pub(super) fn found(stream: &StreamState) -> Vec<Found<'_>> {
             }
         }
     };
-    add(&|flow, candidate, _| accepted(flow, candidate));
+    add(&accepted);
     // A NAT that gives the sender another port makes another flow of the same SA, which may be short.
     add(&|_, _, _| false);
     let found = sas.into_iter().filter_map(|(key, mut parts)| {
@@ -390,5 +315,11 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
     let foreign = both().any(|(spi, suspect)| begins_with_zero(&suspect.state) || is_a_name(*spi));
     // OpenVPN names the peer both ways.
     let foreign = foreign || both().all(|(spi, _)| is_openvpn(*spi));
-    small >= STEPS && !shared && !foreign && !irregular && !repeats && !constant && is_esp(&ways)
+    (small >= STEPS || both().any(|(_, suspect)| is_whole(&suspect.state)))
+        && !shared
+        && !foreign
+        && !irregular
+        && !repeats
+        && !constant
+        && is_esp(&ways)
 }

@@ -201,6 +201,7 @@ impl StreamState {
         self.sa_bins.count_copy(o, sights, copy);
         self.sizes.count_copy(o, sights, notes, costs, copy);
         self.rates.count_copy(o, copy);
+        self.flows.count_copy(o, copy);
         if let Some(flow) = self.tables.flows.get(o.flow).filter(|_| !notes.is_empty()) {
             self.candidates.count_copy(o, notes, (flow.src, flow.dst), copy);
         }

@@ -315,7 +315,8 @@ fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         of_sas + if ike { tap.loose.later_of_ike() } else { 0 }
     };
     let in_clear = flows
-        .filter_map(|(id, key)| Some((tap.stream.flows.get(id)?.count, key.src, key.dst)))
+        .filter_map(|(id, key)| Some((tap.stream.flows.get(id)?.count, id, key)))
+        .map(|(n, id, key)| (n.saturating_sub(tap.copies_taken_for_clear(id, key)), key.src, key.dst))
         .map(|(n, src, dst)| (n.saturating_sub(hidden(src, dst)), src, dst));
     let foreign = tap.foreign.iter().map(|sa| (sa.state.seen.count, sa.key.src, sa.key.dst));
     let mut pairs: BTreeMap<(Address, Address), u64> = BTreeMap::new();

@@ -12,6 +12,9 @@ use crate::model::{Address, FramePos, Protocol, SaKey};
 use crate::transform::inference::{Catalogue, Inference, are_chosen, are_walked};
 use crate::transform::iv::IvPattern;
 
+/// With so few sizes, four ICVs fit the length that an IV would spell once in some hundred SAs at the most.
+const FEW_SIZES: usize = 8;
+
 /// What is inferred of one SA.
 pub(crate) struct Inferred {
     pub(crate) known: Arc<Known>,
@@ -131,8 +134,13 @@ fn inferred(
     let is_clear = match pattern {
         IvPattern::SequenceXor => false,
         IvPattern::Random => IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length),
-        // A length that counts is none.
-        IvPattern::Counter => IvPattern::is_clear(&ivs) || is_cut && IvPattern::is_clear_tcp(&ivs),
+        // Behind ports and a length that stay what they are, a checksum moves less than an IV may. Among many lengths one fits an IV by chance,
+        // and that counts one way.
+        IvPattern::Counter => {
+            let is_udp = || IvPattern::is_clear_udp(&ivs, is_length);
+            let is_checksum = sizes.len() <= FEW_SIZES || IvPattern::moves_both_ways(&ivs);
+            IvPattern::is_clear(&ivs) || is_checksum && is_udp() || is_cut && IvPattern::is_clear_tcp(&ivs)
+        }
         IvPattern::Unclear | IvPattern::Repeated => {
             let is_tcp = is_cut && IvPattern::is_clear_tcp(&ivs);
             IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length) || is_tcp

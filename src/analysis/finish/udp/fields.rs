@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::may_be_foreign;
-use crate::analysis::StreamState;
 use crate::analysis::finish::tap::SaView;
 use crate::analysis::state::sa::sas::SaState;
+use crate::analysis::state::sa::sizes::Sizes;
 use crate::model::{Address, SaKey, Spi};
 use crate::transform::iv::IvPattern;
 
@@ -13,7 +13,7 @@ use crate::transform::iv::IvPattern;
 pub(super) type Lengths = BTreeMap<Spi, (Option<u32>, BTreeSet<u32>)>;
 
 /// The lengths of the packets of SAs in UDP, by way.
-pub(super) fn lengths(sas: &[SaView<'_>], stream: &StreamState) -> BTreeMap<(Address, Address), Lengths> {
+pub(super) fn lengths(sas: &[SaView<'_>], sizes: &Sizes) -> BTreeMap<(Address, Address), Lengths> {
     let mut keys: BTreeMap<u32, &SaKey> = BTreeMap::new();
     let mut lengths: BTreeMap<(Address, Address), Lengths> = BTreeMap::new();
     for sa in sas.iter().filter(|sa| may_be_foreign(sa)) {
@@ -21,11 +21,21 @@ pub(super) fn lengths(sas: &[SaView<'_>], stream: &StreamState) -> BTreeMap<(Add
         let own = lengths.entry((sa.key.src, sa.key.dst)).or_default().entry(sa.key.spi).or_default();
         own.0 = sa.state.sequence.first_range().map(|(least, _)| least);
     }
-    for (cell, _) in stream.sizes.opaque.iter() {
+    for (cell, _) in sizes.opaque.iter() {
         let Some(key) = keys.get(&cell.sa) else { continue };
-        lengths.entry((key.src, key.dst)).or_default().entry(key.spi).or_default().1.insert(cell.outer_bytes);
+        let whole = cell.outer_bytes.saturating_sub(added_by_fragments(key.src, cell.fragments));
+        lengths.entry((key.src, key.dst)).or_default().entry(key.spi).or_default().1.insert(whole);
     }
     lengths
+}
+
+/// Octets of headers by which the fragments of a packet are longer than the packet (RFC 791 section 3.2, RFC 8200 section 4.5).
+fn added_by_fragments(src: Address, fragments: u32) -> u32 {
+    match fragments {
+        0 | 1 => 0,
+        n if src.is_v4() => 20 * (n - 1),
+        n => 40 * (n - 1) + 8 * n,
+    }
 }
 
 /// Whether the second half of each SPI is the length of its packets, but for what the headers take: TURN channel data (RFC 8656 section

@@ -27,6 +27,8 @@ pub(crate) struct Flows {
     firsts: Vec<Firsts>,
     /// Frames with a tunnel in clear, by the number of their encapsulation.
     tunnels: BTreeMap<u32, Listed>,
+    /// Fragments of each flow among the packets of users in clear, by the same numbers.
+    fragments: BTreeMap<u32, Pieces>,
     /// Packets of users in clear.
     pub(crate) clear: Seen,
     /// The first of them.
@@ -35,6 +37,28 @@ pub(crate) struct Flows {
     pub(crate) decapsulated: Decapsulation,
     /// And packets in tunnels without IPsec.
     pub(crate) decapsulated_tunnels: Decapsulation,
+}
+
+/// Fragments that show nothing but addresses: in clear, or later ones of ESP in UDP.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Pieces {
+    frames: u64,
+    /// Of these, copies of a TAP.
+    copies: u64,
+}
+
+impl Pieces {
+    /// Whether none of them is a copy.
+    pub(crate) const fn are_first(&self) -> bool {
+        self.copies == 0
+    }
+
+    /// How many copies are of fragments of SAs, of which `own` others were seen. Where users send fragments between the same ends, too, which
+    /// copies are of them is not kept: then each kind has its share.
+    pub(crate) fn copies_of(&self, own: u64) -> u64 {
+        let firsts = self.frames.saturating_sub(self.copies);
+        if own >= firsts && own > 0 { self.copies } else { self.copies.saturating_mul(own) / firsts.max(1) }
+    }
 }
 
 /// What is known of the clear packets of a flow.
@@ -109,6 +133,9 @@ impl Flows {
                 }
                 flow.add(o.pos, o.time);
             }
+            if o.class.user && o.class.fragment {
+                self.fragments.entry(o.flow).or_default().frames += 1;
+            }
         }
         if o.path_in_clear {
             self.tunnels.entry(o.path).or_default().add(o.pos, o.time);
@@ -121,6 +148,19 @@ impl Flows {
         let in_tunnel = if is_tunnel { self.decapsulated_tunnels.observe(o, sa, tables) } else { None };
         let in_clear = if sa != NONE || o.class.user { self.decapsulated.observe(o, sa, tables) } else { None };
         in_tunnel.or(in_clear)
+    }
+
+    /// Adds a frame to the copies, or takes it back.
+    pub(crate) fn count_copy(&mut self, o: &Observation, copy: bool) {
+        if o.class.user && o.class.fragment && o.flow != NONE {
+            let own = &mut self.fragments.entry(o.flow).or_default().copies;
+            *own = if copy { *own + 1 } else { own.saturating_sub(1) };
+        }
+    }
+
+    /// The fragments of a flow that show nothing but addresses.
+    pub(crate) fn pieces(&self, id: u32) -> Pieces {
+        self.fragments.get(&id).copied().unwrap_or_default()
     }
 
     /// Adds frames of no users in clear that were observed as `o` was: of its flow, and of a tunnel whose list of frames is full.
@@ -192,7 +232,16 @@ impl Flows {
 
     /// Appends the state of the span that follows; returns what of it may have come out of this span's last packets.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap, tables: &Tables) -> Vec<Decapsulated> {
-        let Self { flows, marks, firsts, tunnels, clear, clear_firsts, decapsulated, decapsulated_tunnels } = later;
+        let Self { flows, marks, firsts, tunnels, fragments, clear, clear_firsts, decapsulated, decapsulated_tunnels } =
+            later;
+        for (id, pieces) in fragments {
+            let id = remap(&map.flows, id);
+            if id != NONE {
+                let Pieces { frames, copies } = pieces;
+                let own = self.fragments.entry(id).or_default();
+                (own.frames, own.copies) = (own.frames + frames, own.copies + copies);
+            }
+        }
         for (((flow, marks), firsts), &id) in flows.into_iter().zip(marks).zip(firsts).zip(&map.flows) {
             if id == NONE {
                 continue;

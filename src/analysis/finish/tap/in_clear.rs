@@ -1,0 +1,51 @@
+//! What of a tap is traffic in clear.
+
+use super::{SaView, Tap};
+use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::tables;
+
+impl Tap<'_> {
+    /// User packets in clear. What looked clear frame by frame and is not: flows that turned out to be ESP in UDP, and
+    /// later fragments of such packets, which show nothing but an IP header of protocol 17.
+    pub(crate) fn clear(&self) -> Seen {
+        let mut clear = self.stream.flows.clear;
+        let hidden: u64 = self.sas.iter().map(|sa| sa.taken_for_clear().0).sum();
+        let flows = self.stream.tables.flows.iter().filter(|(_, flow)| !flow.inner);
+        let copies: u64 = flows.map(|(id, flow)| self.copies_taken_for_clear(id, flow)).sum();
+        clear.count = clear.count.saturating_sub(hidden).saturating_sub(self.loose.later_of_ike());
+        clear.count = clear.count.saturating_sub(copies);
+        self.foreign.iter().for_each(|sa| clear.join(&sa.state.seen));
+        clear
+    }
+
+    /// Copies that the TAP makes of later fragments of ESP in UDP and of IKE, in the flow between their ends.
+    pub(crate) fn copies_taken_for_clear(&self, id: u32, flow: &tables::FlowKey) -> u64 {
+        let pieces = self.stream.flows.pieces(id);
+        if pieces.are_first() {
+            return 0;
+        }
+        let between = self.sas.iter().filter(|sa| (sa.key.src, sa.key.dst) == (flow.src, flow.dst));
+        let sums = between.filter(|sa| sa.flow.is_none() && sa.taken_for_clear().0 > 0);
+        // Copies that were taken for what a packet lacked are among its fragments already.
+        let (later, filled) = sums.filter_map(|sa| sa.fragments.as_ref()).fold((0, 0), |(later, filled), own| {
+            (later + own.later.saturating_sub(own.filled.0), filled + own.filled.0)
+        });
+        let ike = self.stream.notices.ike_pairs.contains_key(&(flow.src.min(flow.dst), flow.src.max(flow.dst)));
+        let own = later + if ike { self.loose.later_of_ike() } else { 0 };
+        pieces.copies_of(own).saturating_sub(filled)
+    }
+}
+
+impl SaView<'_> {
+    /// Frames of the SA, and their IP octets, that looked like traffic in clear one by one.
+    pub(crate) fn taken_for_clear(&self) -> (u64, u64) {
+        if self.flow.is_some() {
+            return (self.state.seen.count, self.state.outer_bytes);
+        }
+        let [native, udp, tcp, _] = self.state.encapsulations;
+        match &self.fragments {
+            Some(later) if udp + tcp > native => (later.later, later.later_bytes),
+            _ => (0, 0),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Copies that a mirror makes of packets of which little shows: behind other tags under a small snapshot length, and fragments.
+
+use serde_json::Value;
+
+use crate::support::build::{self, Noise, R1, R2, START};
+use crate::support::writer::{Out, plain_pcap};
+use crate::support::{self, at, items, number, text};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// Tags in front of the EtherType of a copy.
+const TAGS: [&[u8]; 4] = [&[], &[0x81, 0, 0, 7], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9], &[0x88, 0x47, 0, 1, 1, 64]];
+
+/// A frame with tags; of MPLS, the EtherType is in the place of that of IP.
+fn tagged(frame: &[u8], tags: &[u8]) -> Vec<u8> {
+    match tags {
+        [0x88, 0x47, ..] => [&frame[..12], tags, &frame[14..]].concat(),
+        _ => [&frame[..12], tags, &frame[12..]].concat(),
+    }
+}
+
+/// The report on frames ten milliseconds apart, each with a copy shortly behind, of which no more than so many octets were captured.
+fn report(test: &str, frames: &[Vec<u8>], tags: &[u8], snaplen: usize) -> Value {
+    report_of(test, frames, tags, snaplen, 262_144)
+}
+
+/// The same of a capture that states its snapshot length.
+fn report_of(test: &str, frames: &[Vec<u8>], tags: &[u8], snaplen: usize, stated: u32) -> Value {
+    let cut = |time_ns: u64, mut data: Vec<u8>| {
+        let wire_bytes = data.len() as u32;
+        data.truncate(snaplen);
+        Out { time_ns, data, wire_bytes }
+    };
+    // All fragments of a packet come before their copies do.
+    let mut out: Vec<Out> = (0..)
+        .zip(frames)
+        .flat_map(|(n, frame)| {
+            let at = START + n / 2 * 10 * MS + n % 2 * 5 * US;
+            [cut(at, frame.clone()), cut(at + 20 * US, tagged(frame, tags))]
+        })
+        .collect();
+    out.sort_by_key(|frame| frame.time_ns);
+    let mut file = plain_pcap(&out);
+    file[16..20].copy_from_slice(&stated.to_le_bytes());
+    let path = support::write_file(&support::scratch("mirrored"), &format!("{test}.pcap"), &file);
+    support::report(&[&path]).json()
+}
+
+fn said<'r>(report: &'r Value, code: &str) -> Option<&'r Value> {
+    items(report, "findings").iter().find(|finding| text(finding, "code") == code)
+}
+
+/// ESP in IPv4 or IPv6, in UDP or not.
+fn esp(noise: &mut Noise, number: u32, v6: bool, in_udp: bool) -> Vec<u8> {
+    let esp = [&0x1001_u32.to_be_bytes()[..], &number.to_be_bytes(), &noise.bytes(400)].concat();
+    let datagram = [&[0x11, 0x94, 0x11, 0x94][..], &(8 + esp.len() as u16).to_be_bytes(), &[0, 0], &esp].concat();
+    let (protocol, payload) = if in_udp { (17, datagram) } else { (50, esp) };
+    if v6 { build::ipv6(R1, R2, protocol, &payload) } else { build::ipv4(R1, R2, protocol, number as u16, &payload) }
+}
+
+/// Of a copy behind a tag fewer octets were captured. The numbers are there all the same, and nothing was sent twice.
+#[test]
+fn copies_behind_tags_are_copies_under_any_snapshot_length_that_shows_the_number() {
+    for (v6, in_udp) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut noise = Noise(3);
+        let frames: Vec<Vec<u8>> = (1..=200).map(|number| esp(&mut noise, number, v6, in_udp)).collect();
+        let shows_number = 14 + if v6 { 40 } else { 20 } + if in_udp { 8 } else { 0 } + 8;
+        for tags in TAGS {
+            for more in [0, 2, 4, 8, 12, 16, 20, 24, 28, 40] {
+                let snaplen = shows_number + tags.len() + more;
+                let what = format!("IPv6 {v6}, UDP {in_udp}, {tags:x?}, {snaplen}");
+                let report = report("tagged", &frames, tags, snaplen);
+                assert_eq!(number(&report, "sas.0.copies_removed"), 200, "{what}");
+                assert!(said(&report, "sequence-duplicate").is_none(), "{what}");
+            }
+        }
+    }
+}
+
+/// Later fragments of ESP in UDP show nothing but addresses, and so do the copies of them: neither are in clear.
+#[test]
+fn copies_of_fragments_of_esp_in_udp_are_not_in_clear() {
+    let mut noise = Noise(4);
+    let packet = |number: u32| {
+        let esp = [&0x1001_u32.to_be_bytes()[..], &number.to_be_bytes(), &noise.bytes(1_480)].concat();
+        build::in_fragments(&build::udp(R1, R2, (4_500, 4_500), number as u16, &esp), 1_200)
+    };
+    let mut frames: Vec<Vec<u8>> = (1..=200).flat_map(packet).collect();
+    for tags in &TAGS[..2] {
+        let report = report("fragments", &frames, tags, 2_000);
+        assert!(said(&report, "clear-traffic").is_none(), "{}", at(&report, "findings"));
+        assert_eq!(text(&report, "taps.0.role"), "tunnel");
+    }
+    // What users send in fragments beside it is.
+    for number in 0..100 {
+        let datagram = build::udp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), (7, 7), number, &[7; 1_400]);
+        frames.extend(build::in_fragments(&datagram, 800));
+    }
+    let report = report("fragments-beside", &frames, TAGS[0], 2_000);
+    let clear = said(&report, "clear-traffic").expect("it is said");
+    assert_eq!(number(clear, "count"), 400, "{clear:#}");
+    assert!(!text(clear, "evidence").contains("192.168"), "{clear:#}");
+}
+
+/// Datagrams that may be ESP on unusual ports, of about as many octets as are captured: a copy behind a tag is cut, and the packet was not.
+#[test]
+fn copies_that_only_their_tags_cut_are_copies() {
+    for tags in TAGS {
+        for wire in (86..=98).step_by(2) {
+            let mut noise = Noise(5);
+            let frames: Vec<Vec<u8>> = (1..=200_u32)
+                .map(|number| {
+                    let payload = noise.bytes(wire - 14 - 28 - 8);
+                    let esp = [&0x1001_u32.to_be_bytes()[..], &number.to_be_bytes(), &payload].concat();
+                    build::udp(R1, R2, (14_500, 14_500), number as u16, &esp)
+                })
+                .collect();
+            let report = report_of("cut-by-tags", &frames, tags, 96, 96);
+            let copies = said(&report, "tap-copies").map(|finding| number(finding, "count"));
+            assert_eq!(copies, Some(200), "{tags:x?} {wire}");
+            assert!(said(&report, "sequence-duplicate").is_none(), "{tags:x?} {wire}");
+        }
+    }
+}
