@@ -84,6 +84,7 @@ impl Stream {
             link: LinkType::ETHERNET,
             interface: 0,
             fcs_bytes: 0,
+            snap_bytes: u32::MAX,
         })
     }
 

@@ -305,5 +305,6 @@ fn blank() -> Frame<'static> {
         link: LinkType::ETHERNET,
         interface: 0,
         fcs_bytes: 0,
+        snap_bytes: u32::MAX,
     }
 }
