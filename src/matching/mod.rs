@@ -40,7 +40,7 @@ pub(crate) use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::tally::Tally;
 use crate::matching::measure::watch::Watch;
 use crate::matching::order::pairs::Order;
-use crate::matching::order::shifts::Proof;
+use crate::matching::order::shifts::{PlacedPair, Proof};
 use crate::matching::packets::ledger::{Ledger, Tunnelled, TunnelledFate};
 use crate::matching::packets::numbers::Numbers;
 use crate::matching::packets::progress::Progress;
@@ -154,6 +154,8 @@ pub(crate) struct Matcher {
     usual: Vec<Option<Usual>>,
     /// Which pairs by order are proved, by lane.
     proofs: [Proof; 2],
+    /// Room for the pairs by order of each lane among those that are held.
+    members: [Vec<PlacedPair>; 2],
     /// Rows of pairs that are ready, where they are wanted.
     rows: Option<Vec<Pair>>,
     known: KnownHeaders,
@@ -188,6 +190,7 @@ impl Matcher {
             jumps: Jumps::default(),
             usual: Vec::new(),
             proofs: Default::default(),
+            members: Default::default(),
             rows: rows.then(Vec::new),
             known: KnownHeaders::default(),
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::limits::{MAX_BINS_OF_ONE, MAX_SPREAD_BINS};
 use super::measure::quantiles::{Bucketed, Quantiles};
-use super::packets::ledger::{Plain, Tunnelled};
+use super::packets::ledger::{PairedPlain, Tunnelled};
 
 /// Widths of bins in nanoseconds; each divides the next.
 const WIDTHS: [i64; 9] = [
@@ -88,7 +88,7 @@ impl TimeSpread {
     pub(in crate::matching) fn pair(
         &mut self,
         packet: &Tunnelled,
-        plain: &Plain,
+        plain: &PairedPlain,
         encapsulated: Option<bool>,
         known: bool,
         latency: Option<Bucketed>,

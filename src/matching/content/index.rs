@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{HashSet, VecDeque};
+use std::num::NonZeroU64;
 
 use foldhash::fast::FixedState;
 
@@ -14,6 +15,9 @@ use crate::matching::packets::ledger::Serial;
 #[derive(Debug, Default)]
 pub(in crate::matching) struct Index {
     waiting: Digested<Waiting>,
+    /// Those that are alike, the earliest first; and places of this list that are vacant.
+    several: Vec<VecDeque<Serial>>,
+    vacant: Vec<u64>,
     /// Packets for which none was found, but not all that might be were compared.
     missed: Cell<u64>,
     /// Keys that came lately, each at its value modulo the number of places.
@@ -29,28 +33,63 @@ const AGAIN: usize = 1 << 12;
 /// How many packets that are alike are looked at on either side of a time.
 const NEAR: usize = 8;
 
-/// The packets with one key, the earliest first.
-#[derive(Debug)]
-enum Waiting {
+/// The packets with one key, in one word, so that many of them fit into the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Waiting(NonZeroU64);
+
+/// What it says.
+enum Packets {
     One(Serial),
-    Several(VecDeque<Serial>),
+    /// Those at this place of [`Index::several`].
+    Several(u64),
+}
+
+impl Waiting {
+    /// The bit that tells a place from a packet.
+    const SEVERAL: u64 = 1 << 63;
+
+    const fn one(serial: Serial) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(serial))
+    }
+
+    const fn several(place: u64) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(place | Self::SEVERAL))
+    }
+
+    #[inline]
+    const fn packets(self) -> Packets {
+        let own = self.0.get() - 1;
+        if own & Self::SEVERAL == 0 { Packets::One(own) } else { Packets::Several(own & !Self::SEVERAL) }
+    }
 }
 
 impl Index {
     pub(in crate::matching) fn insert(&mut self, identity: Identity, serial: Serial) {
         self.note(identity);
-        let Some((own, true)) = self.waiting.entry(identity.key, || Waiting::One(serial)) else { return };
-        match own {
-            Waiting::Several(serials) => {
-                serials.insert(serials.partition_point(|own| *own < serial), serial);
+        let Some((own, true)) = self.waiting.entry(identity.key, || Waiting::one(serial)) else { return };
+        match own.packets() {
+            Packets::Several(place) => {
+                if let Some(serials) = self.several.get_mut(place as usize) {
+                    serials.insert(serials.partition_point(|own| *own < serial), serial);
+                }
             }
-            Waiting::One(only) => {
-                let both = [serial.min(*only), serial.max(*only)];
-                *own = Waiting::Several(both.into());
+            Packets::One(only) => {
+                let both: VecDeque<Serial> = [serial.min(only), serial.max(only)].into();
+                let place = self.vacant.pop().unwrap_or(self.several.len() as u64);
+                match self.several.get_mut(place as usize) {
+                    Some(vacant) => *vacant = both,
+                    None => self.several.push(both),
+                }
+                *own = Waiting::several(place);
                 // The packets that came lately do not show it where others came in between.
                 self.remember(identity.key);
             }
         }
+    }
+
+    /// The packets with a key that are alike.
+    fn alike(&self, place: u64) -> Option<&VecDeque<Serial>> {
+        self.several.get(place as usize)
     }
 
     fn remember(&mut self, key: u64) {
@@ -95,9 +134,10 @@ impl Index {
         before: impl Fn(Serial) -> bool,
         cost: impl Fn(Serial) -> Option<u64>,
     ) -> Option<(Serial, bool)> {
-        match self.waiting.get(identity.key)? {
-            Waiting::One(serial) => cost(*serial).map(|_| (*serial, false)),
-            Waiting::Several(serials) => {
+        match self.waiting.get(identity.key)?.packets() {
+            Packets::One(serial) => cost(serial).map(|_| (serial, false)),
+            Packets::Several(place) => {
+                let serials = self.alike(place)?;
                 let at = serials.partition_point(|serial| before(*serial));
                 let near = serials.range(at.saturating_sub(NEAR)..serials.len().min(at + NEAR));
                 near.filter_map(|serial| Some((cost(*serial)?, *serial))).min().map(|(_, serial)| (serial, true))
@@ -106,13 +146,17 @@ impl Index {
     }
 
     pub(in crate::matching) fn remove(&mut self, identity: Identity, serial: Serial) {
-        self.waiting.remove_if(identity.key, |own| match own {
-            Waiting::One(only) => *only == serial,
-            Waiting::Several(serials) => {
+        let Self { waiting, several, vacant, .. } = self;
+        waiting.remove_if(identity.key, |own| match own.packets() {
+            Packets::One(only) => only == serial,
+            Packets::Several(place) => {
+                let Some(serials) = several.get_mut(place as usize) else { return true };
                 if let Ok(at) = serials.binary_search(&serial) {
                     serials.remove(at);
                 }
-                serials.is_empty()
+                let is_done = serials.is_empty();
+                vacant.extend(is_done.then_some(place));
+                is_done
             }
         });
     }
@@ -123,9 +167,10 @@ impl Index {
         identity: Identity,
         agrees: impl Fn(Serial) -> bool,
     ) -> Option<(Serial, bool)> {
-        match self.waiting.get(identity.key)? {
-            Waiting::One(serial) => agrees(*serial).then_some((*serial, false)),
-            Waiting::Several(serials) => {
+        match self.waiting.get(identity.key)?.packets() {
+            Packets::One(serial) => agrees(serial).then_some((serial, false)),
+            Packets::Several(place) => {
+                let serials = self.alike(place)?;
                 let mut fitting = serials.iter().copied().take(MAX_ALIKE).filter(|serial| agrees(*serial));
                 let Some(first) = fitting.next() else {
                     self.missed.set(self.missed.get() + u64::from(serials.len() > MAX_ALIKE));

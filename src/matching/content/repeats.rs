@@ -37,19 +37,40 @@ const MOST: usize = 1 << 18;
 /// How often a TAP shows a packet again.
 const RARE: u32 = 2;
 
-/// The last of equal packets: its time, and its number; of several at one time that of the first counts.
+/// The last of equal packets, in two words; of several at one time the first counts.
 #[derive(Clone, Copy, Debug)]
 struct LatestEqual {
     key: u64,
-    ns: i64,
-    /// 0 is none.
-    number: u64,
-    /// Place of the chain of those that have equals before them, from 1 on; 0 is none.
-    chain: u32,
+    /// Number of the packet, and behind it the place of the chain of those that have equals before them, from 1 on; 0 is none.
+    numbered: u64,
 }
 
 impl LatestEqual {
-    const NONE: Self = Self { key: 0, ns: 0, number: 0, chain: 0 };
+    const NONE: Self = Self { key: 0, numbered: 0 };
+    /// More than chains there is room for; numbers have as many bits as those of frames.
+    const CHAIN_BITS: u32 = 24;
+
+    const fn is_none(self) -> bool {
+        self.numbered == 0
+    }
+
+    const fn number(self) -> u64 {
+        self.numbered >> Self::CHAIN_BITS
+    }
+
+    /// Place of the chain, from 0 on.
+    const fn chain(self) -> Option<usize> {
+        ((self.numbered & ((1 << Self::CHAIN_BITS) - 1)) as usize).checked_sub(1)
+    }
+
+    const fn set_number(&mut self, number: u64) {
+        self.numbered = number << Self::CHAIN_BITS | self.numbered & ((1 << Self::CHAIN_BITS) - 1);
+    }
+
+    /// Puts the packet to the latest of so many chains.
+    const fn set_chain(&mut self, chains: usize) {
+        self.numbered = self.number() << Self::CHAIN_BITS | chains as u64;
+    }
 }
 
 /// The last packet of each content. Those that are no longer remembered stay until there is no room.
@@ -75,7 +96,7 @@ impl Latest {
         let mut at = key as usize & mask;
         loop {
             match self.places.get(at) {
-                Some(own) if own.number == 0 => {
+                Some(own) if own.is_none() => {
                     self.taken += 1;
                     return Some(at);
                 }
@@ -95,17 +116,17 @@ impl Latest {
         places.clear();
         places.resize(room, LatestEqual::NONE);
         let (mut chains, mut taken) = (Vec::new(), 0);
-        for own in self.places.iter().filter(|own| own.number >= first) {
+        for own in self.places.iter().filter(|own| own.number() >= first) {
             let mut at = own.key as usize & (room - 1);
-            while places.get(at).is_some_and(|own| own.number != 0) {
+            while places.get(at).is_some_and(|own| !own.is_none()) {
                 at = (at + 1) & (room - 1);
             }
             if let Some(place) = places.get_mut(at) {
                 *place = *own;
                 taken += 1;
-                if let Some(chain) = own.chain.checked_sub(1).and_then(|at| self.chains.get(at as usize)) {
+                if let Some(chain) = own.chain().and_then(|at| self.chains.get(at)) {
                     chains.push(*chain);
-                    place.chain = chains.len() as u32;
+                    place.set_chain(chains.len());
                 }
             }
         }
@@ -113,30 +134,34 @@ impl Latest {
         self.spare = std::mem::replace(&mut self.places, places);
     }
 
-    /// Takes in the next packet of a key; the chain that it continues, if it does.
+    /// Takes in the next packet of a key, of this `number`; the chain that it continues, if it does. `times`: those of the packets that are
+    /// remembered, the first of which has the number `first`.
     #[inline]
-    fn replace(&mut self, key: u64, ns: i64, number: u64, remembered: (u64, usize)) -> Option<Chain> {
-        let place = self.place(key, remembered)?;
+    fn replace(&mut self, key: u64, number: u64, (first, times): (u64, &VecDeque<i64>)) -> Option<Chain> {
+        let place = self.place(key, (first, times.len()))?;
         let own = self.places.get_mut(place)?;
-        let (first, _) = remembered;
-        let known = own.chain.checked_sub(1).and_then(|at| self.chains.get_mut(at as usize));
-        if own.number < first {
-            (own.key, own.ns, own.number) = (key, ns, number);
+        let time = |number: u64| times.get(usize::try_from(number.checked_sub(first)?).ok()?).copied();
+        let ns = time(number)?;
+        let known = own.chain().and_then(|at| self.chains.get_mut(at));
+        let Some(latest) = time(own.number()) else {
+            own.key = key;
+            own.set_number(number);
             if let Some(known) = known {
                 *known = Chain::EMPTY.then(ns);
             }
             return None;
-        }
-        let number = if own.ns == ns { own.number } else { number };
-        let before = known.as_ref().map_or(Chain::EMPTY.then(own.ns), |known| **known).before(ns);
+        };
+        let before = known.as_ref().map_or(Chain::EMPTY.then(latest), |known| **known).before(ns);
         match known {
             Some(known) => *known = before.then(ns),
             None => {
                 self.chains.push(before.then(ns));
-                own.chain = self.chains.len() as u32;
+                own.set_chain(self.chains.len());
             }
         }
-        (own.ns, own.number) = (ns, number);
+        if latest != ns {
+            own.set_number(number);
+        }
         Some(before)
     }
 }
@@ -158,7 +183,7 @@ impl Repeats {
         let key = identity.key ^ identity.whole.unwrap_or_default();
         let number = self.first + self.latest.len() as u64;
         self.latest.push_back(ns);
-        let chain = self.equal.replace(key, ns, number, (self.first, self.latest.len()))?;
+        let chain = self.equal.replace(key, number, (self.first, &self.latest))?;
         if !chain.is_copied_at(ns) {
             return None;
         }

@@ -187,8 +187,8 @@ impl Matcher {
         if let Some(inner) = &mut packet.inner {
             let mut of_esp = 0;
             if let Some(null) = &own.null {
-                inner.esp.pad = u32::from(null.pad_bytes.unwrap_or(0));
-                of_esp = inner.esp.pad + inner.esp.trailer + inner.esp.icv;
+                inner.esp.pad = null.pad_bytes.unwrap_or(0).into();
+                of_esp = inner.esp.behind();
             }
             (inner.bytes, inner.carried_pad) = (own.inner.total_bytes, own.behind_bytes.saturating_sub(of_esp));
         }

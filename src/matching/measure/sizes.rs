@@ -185,11 +185,11 @@ impl SizeTally {
         let around = u64::from(costs.outer_ip) + u64::from(costs.behind_ip()) + fragmentation;
         let predicted = match inside {
             Some(esp) => {
-                let fixed = esp.header + esp.iv + esp.trailer + esp.icv;
+                let fixed = u64::from(esp.header) + u64::from(esp.iv) + u64::from(esp.trailer) + u64::from(esp.icv);
                 // No more padding than the block needs.
-                let pad = if esp.block > 0 { esp.pad % esp.block } else { 0 };
+                let pad = u64::from(esp.pad.checked_rem(esp.block).unwrap_or(0));
                 self.padded_further += u64::from(esp.block > 0 && esp.pad >= esp.block) * count;
-                (costs.ipcomp == 0).then(|| around + u64::from(fixed + pad))
+                (costs.ipcomp == 0).then(|| around + fixed + pad)
             }
             None => esp.zip(mapping.and_then(|mapping| mapping.esp(inner_bytes))).map(|(seen, made)| {
                 let (least, most) = self.esp.unwrap_or((seen, seen));

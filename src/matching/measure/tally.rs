@@ -24,7 +24,7 @@ use super::quantiles::Quantiles;
 use super::sizes::{SizeTallies, SizedPair};
 use crate::matching::limits::MAX_EXAMPLES;
 use crate::matching::packets::flows::FlowId;
-use crate::matching::packets::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
+use crate::matching::packets::ledger::{Inner, PairBasis, PairedPlain, Pairing, Tunnelled, TunnelledFate};
 use crate::matching::packets::mapping::Mapping;
 use crate::matching::packets::prefix::Prefix;
 use crate::matching::spread::TimeSpread;
@@ -307,7 +307,7 @@ pub(in crate::matching) fn frame(pos: FramePos) -> FrameRef {
 }
 
 /// Whether the padding of the plaintext frame is in the tunnel; `None` where both ways make the same length, or nothing is known.
-fn carried(packet: &Tunnelled, plain: &Plain, mapping: Option<Mapping>) -> Option<bool> {
+fn carried(packet: &Tunnelled, plain: &PairedPlain, mapping: Option<Mapping>) -> Option<bool> {
     if plain.pad_bytes == 0 {
         return None;
     }

@@ -15,7 +15,8 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use self::lengths::PartLengths;
-use self::pair::{ENDS, LONGEST, Made, PlacedPair, change, distance, middle, usual};
+pub(in crate::matching) use self::pair::PlacedPair;
+use self::pair::{ENDS, LONGEST, Made, change, distance, middle, usual};
 use self::parts::ProofPart;
 pub(in crate::matching) use self::proof::Proof;
 use super::{align::dear, delay::median_of, lane::Level};
@@ -52,14 +53,17 @@ const UNPROVED: f32 = 0.3;
 impl Matcher {
     /// Lowers the confidence of pairs by order that are as good when they are shifted.
     pub(in crate::matching) fn prove(&mut self, held: &mut [Tunnelled]) {
+        if !self.order.has_begun() {
+            return;
+        }
         let makes = |sa: u32, bytes: u32| Made::by(self.order.mapping(sa), bytes);
-        let (lanes, mut loose) = self.members(held);
-        for (lane, mut members) in lanes.into_iter().enumerate().filter(|(_, members)| !members.is_empty()) {
+        let mut lanes = std::mem::take(&mut self.members);
+        let mut loose = self.members(held, &mut lanes);
+        for (lane, members) in lanes.iter_mut().enumerate().filter(|(_, members)| !members.is_empty()) {
             members.sort_by_key(|member| (member.stretch, member.plain_ns));
             let Some(proof) = self.proofs.get(lane).copied() else { continue };
             let first = self.order.level(lane);
-            let lane_of =
-                Stretches { members: &members, makes, one_clock: self.settings.one_clock, shares: OnceCell::new() };
+            let lane_of = Stretches { members, makes, one_clock: self.settings.one_clock, shares: OnceCell::new() };
             let (proof, mut open) = lane_of.prove(proof, first);
             if let Some(loose) = loose.get_mut(lane).map(std::mem::take).filter(|loose| !loose.is_empty()) {
                 // A pair that was made out of order is as good as the pairs beside it.
@@ -80,6 +84,7 @@ impl Matcher {
                 *own = proof;
             }
         }
+        self.members = lanes;
     }
 }
 

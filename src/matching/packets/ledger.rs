@@ -19,7 +19,9 @@ use crate::model::{Address, FramePos, Timestamp};
 
 pub(in crate::matching) use crate::model::pairs::PairBasis;
 pub(in crate::matching) use edges::Edges;
-pub(in crate::matching) use packet::{EspParts, Inner, Marks, Pairing, Plain, PlainFate, Tunnelled, TunnelledFate};
+pub(in crate::matching) use packet::{
+    EspParts, Inner, Marks, PairedPlain, Pairing, Plain, PlainFate, Tunnelled, TunnelledFate,
+};
 pub(in crate::matching) use side::{Serial, Side};
 
 /// Both sides.
@@ -213,26 +215,27 @@ impl Ledger {
             return false;
         };
         p.fate = PlainFate::Settled;
-        t.fate = TunnelledFate::Paired(Pairing { plain: *p, basis, stretch: 0, confidence, overtaken: false });
+        t.fate =
+            TunnelledFate::Paired(Pairing { plain: (&*p).into(), basis, stretch: 0, confidence, overtaken: false });
         if t.again {
             *self.anew.entry(t.sa).or_default() += 1;
         }
         self.services.found(p.flow, p.service);
-        let flow = self.flows.get_mut(p.flow).map(|flow| {
+        let flow = self.flows.get_mut(p.flow);
+        let times = p.time.ns().zip(t.time.ns()).filter(|_| confidence >= REACHES);
+        let difference = times.map(|(plain, tunnel)| tunnel.saturating_sub(plain));
+        let sure = confidence >= SURELY;
+        if let Some(flow) = flow {
             flow.matched += 1;
-            &mut flow.reach
-        });
-        if let (Some(plain_ns), Some(tunnel_ns)) = (p.time.ns(), t.time.ns())
-            && confidence >= REACHES
-        {
-            let (difference, sure) = (tunnel_ns.saturating_sub(plain_ns), confidence >= SURELY);
-            let sa = self.sas.get_mut(t.sa as usize);
-            let (sa, way) = sa.map(|(reach, way)| (reach, *way)).unzip();
-            [Some(&mut self.reach), flow, sa].into_iter().flatten().for_each(|reach| reach.add(difference, sure));
-            if let Some(way) = way {
+            difference.into_iter().for_each(|difference| flow.reach.add(difference, sure));
+        }
+        if let Some((difference, (plain_ns, tunnel_ns))) = difference.zip(times) {
+            self.reach.add(difference, sure);
+            if let Some((reach, way)) = self.sas.get_mut(t.sa as usize) {
+                reach.add(difference, sure);
                 let [plain, tunnel] = &mut self.silences;
-                plain.pair(way, plain_ns);
-                tunnel.pair(way, tunnel_ns);
+                plain.pair(*way, plain_ns);
+                tunnel.pair(*way, tunnel_ns);
             }
         }
         true
@@ -358,7 +361,8 @@ impl Ledger {
         let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) else {
             return;
         };
-        t.fate = TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch: 0, confidence, overtaken });
+        let basis = PairBasis::Order;
+        t.fate = TunnelledFate::Paired(Pairing { plain: (&plain).into(), basis, stretch: 0, confidence, overtaken });
         // It is one of the latest.
         let at = self.lost.iter().rposition(|lost| lost.pos == plain.pos);
         let lost = at.map(|at| self.lost.remove(at));

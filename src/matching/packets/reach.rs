@@ -44,12 +44,24 @@ pub(in crate::matching) struct Reach {
     latest: Extremes,
     before: Extremes,
     count: u32,
+    /// Whether the latest are pairs that are sure and do not count in `sure` yet.
+    unsummed: bool,
 }
 
 impl Reach {
     /// Takes in the difference of a pair that is `sure` or not.
     #[inline]
     pub(in crate::matching) fn add(&mut self, difference: i64, sure: bool) {
+        if sure && self.unsummed && self.count < PAIRS {
+            self.latest.add(difference);
+            self.count += 1;
+            self.sure_count = self.sure_count.saturating_add(1);
+        } else {
+            self.add_at_length(difference, sure);
+        }
+    }
+
+    fn add_at_length(&mut self, difference: i64, sure: bool) {
         self.ever.add(difference);
         if sure {
             self.sure.add(difference);
@@ -58,7 +70,11 @@ impl Reach {
             return;
         }
         if self.count >= PAIRS {
+            if self.unsummed {
+                self.sure = self.sure.joined(self.latest);
+            }
             (self.before, self.latest, self.count) = (self.latest, Extremes::default(), 0);
+            self.unsummed = self.is_proved();
         }
         self.latest.add(difference);
         self.count += 1;
@@ -75,8 +91,9 @@ impl Reach {
     }
 
     /// Least and greatest of all.
-    pub(in crate::matching) const fn ever(&self) -> Option<(i64, i64)> {
-        if self.is_proved() { self.sure.get() } else { self.ever.get() }
+    pub(in crate::matching) fn ever(&self) -> Option<(i64, i64)> {
+        let sure = if self.unsummed { self.sure.joined(self.latest) } else { self.sure };
+        if self.is_proved() { sure.get() } else { self.ever.get() }
     }
 
     /// Least, middle and greatest of the latest.

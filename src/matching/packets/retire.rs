@@ -8,6 +8,7 @@ use super::progress::Progress;
 use crate::matching::Matcher;
 use crate::matching::content::identity::Kin;
 use crate::matching::limits::{HORIZON_NS, MAX_WAITING, ON_ITS_WAY_NS};
+use crate::matching::measure::doubt::LeftOver;
 
 /// Packets that are looked through on either side of a time.
 const LOOKED_THROUGH: u64 = 4_096;
@@ -155,6 +156,7 @@ impl Matcher {
         self.prove(held);
         self.count_strays(held);
         self.doubt_alike(held);
+        let mut over = self.order.has_begun().then(LeftOver::default);
         for packet in &mut *held {
             if let Some(difference) = self.tally.difference(packet) {
                 self.differences.add(difference);
@@ -170,11 +172,16 @@ impl Matcher {
                 }
             }
             self.ledger.edges.pair(packet);
+            if let Some(over) = &mut over {
+                over.add(packet, |sa| self.order.lane(sa));
+            }
         }
         let clock = self.clock();
         let contradicted = self.contradicted(&clock);
         let mut latest = Lately::default();
-        self.temper(held, contradicted);
+        if let Some(over) = over {
+            self.temper(held, over, contradicted);
+        }
         self.doubt_named(held);
         self.doubt_parallel(held);
         for packet in &*held {

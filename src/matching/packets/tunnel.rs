@@ -1,5 +1,8 @@
 //! What pairing takes from a frame of either side.
 
+mod parts;
+
+use self::parts::{HEADER, TRAILER, esp_parts, short};
 use super::ledger::{EspParts, Inner, Marks, Plain, PlainFate, Tunnelled, TunnelledFate};
 use crate::capture::Frame;
 use crate::dissect::{DissectOptions, IpHeader, Note, NullSupport, OpenedEsp, Stack, dissect};
@@ -167,7 +170,7 @@ impl Sight<'_> {
             let end = ip.offset.saturating_add(ip.total_bytes);
             // Up to the end of the outer packet, less what belongs to ESP.
             let outer_end = outer.offset.saturating_add(outer.total_bytes);
-            let behind = outer_end.saturating_sub(end).saturating_sub(esp.pad + esp.trailer + esp.icv);
+            let behind = outer_end.saturating_sub(end).saturating_sub(esp.behind());
             let carried_pad = if outer.is_fragment() { 0 } else { behind };
             let inner = Inner {
                 bytes: ip.total_bytes,
@@ -210,14 +213,13 @@ impl Sight<'_> {
         let mut inside = Stack::default();
         dissect(&frame, &DissectOptions::default(), &mut inside);
         let ip = inside.outer()?;
-        let (iv, icv) = (u32::from(iv), u32::from(icv));
-        let rest = OpenedEsp::HEADER + iv + ip.total_bytes + OpenedEsp::TRAILER + icv;
+        let rest = OpenedEsp::HEADER + u32::from(iv) + ip.total_bytes + OpenedEsp::TRAILER + u32::from(icv);
         let esp = EspParts {
-            header: OpenedEsp::HEADER,
-            iv,
-            pad: header.bytes.saturating_sub(rest),
-            trailer: OpenedEsp::TRAILER,
-            icv,
+            header: HEADER,
+            iv: iv.into(),
+            pad: short(header.bytes.saturating_sub(rest)),
+            trailer: TRAILER,
+            icv: icv.into(),
             block: 4,
         };
         let inner =
@@ -359,29 +361,6 @@ const HEADERS: [u8; 5] = [4, 41, 50, 51, 108];
 
 /// Next header of a packet without content (RFC 4303 section 2.6).
 const DUMMY: u8 = 59;
-
-/// Octets of all ESP headers of a frame that are not opaque.
-fn esp_parts(stack: &Stack) -> EspParts {
-    let mut parts = EspParts::default();
-    for sa in stack.sas.iter().filter(|sa| sa.protocol == Protocol::Esp) {
-        if let Some(opened) = stack.opened(sa) {
-            parts.header += OpenedEsp::HEADER;
-            parts.iv += u32::from(opened.iv_bytes);
-            parts.pad += opened.padding(sa.bytes);
-            parts.trailer += OpenedEsp::TRAILER;
-            parts.icv += u32::from(opened.icv_bytes);
-            parts.block = parts.block.max(u32::from(opened.block));
-        } else if let Some(null) = stack.null {
-            parts.header += OpenedEsp::HEADER;
-            parts.iv += u32::from(null.iv_bytes);
-            parts.pad += u32::from(null.pad_bytes.unwrap_or(0)) + u32::from(null.tfc_bytes);
-            parts.trailer += OpenedEsp::TRAILER;
-            parts.icv += u32::from(null.icv_bytes);
-            parts.block = parts.block.max(4);
-        }
-    }
-    parts
-}
 
 fn ends(ip: &IpHeader) -> u64 {
     identity::ends(ip.src, ip.dst)

@@ -16,7 +16,7 @@ const TIMES: i64 = 16;
 /// The longest that packets of both directions are on their way together, in nanoseconds.
 const FARTHEST: i64 = ON_ITS_WAY_NS;
 /// By how much clocks may drift apart, as 1 in N.
-const DRIFT: i64 = 10_000;
+const DRIFT: u64 = 10_000;
 
 /// One step, and the pairs on its two sides.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,10 +66,11 @@ impl DelaySteps {
             (self.pairs, self.least, self.most) = (1, delay, delay);
             return;
         };
-        let drift = ns.saturating_sub(before).saturating_abs() / DRIFT;
+        let drift = ns.saturating_sub(before).saturating_abs().unsigned_abs() / DRIFT;
         let change = delay.saturating_sub(last);
-        let change = change.signum() * change.saturating_abs().saturating_sub(drift).max(0);
-        self.changes = self.changes.saturating_add(change.saturating_abs());
+        let size = change.saturating_abs().saturating_sub(drift.cast_signed()).max(0);
+        let change = if change < 0 { -size } else { size };
+        self.changes = self.changes.saturating_add(size);
         match &mut self.up {
             Some(up) if change <= up.by => (up.least_above, up.above) = (up.least_above.min(delay), up.above + 1),
             up if change > 0 => {

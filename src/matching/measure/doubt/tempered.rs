@@ -45,38 +45,50 @@ impl LeftOfLane {
     }
 }
 
+/// What is left over of both lanes among the packets that are held, and which lane the flows of their pairs are in.
+#[derive(Default, Debug)]
+pub(in crate::matching) struct LeftOver {
+    left: [LeftOfLane; 2],
+    lanes: HashMap<FlowId, usize, FixedState>,
+    /// Neighbours of one way are mostly of one flow.
+    latest: [Option<FlowId>; 2],
+    of_sa: Lately<u32, Option<usize>>,
+}
+
+impl LeftOver {
+    /// Takes in a packet that is held, whose confidence only its lane as a whole can lower. `lane_of`: the lane of an SA.
+    #[inline]
+    pub(in crate::matching) fn add(&mut self, packet: &Tunnelled, lane_of: impl Fn(u32) -> Option<usize>) {
+        let Self { left, lanes, latest, of_sa } = self;
+        let mut lane = || of_sa.of(packet.sa, || lane_of(packet.sa));
+        match &packet.fate {
+            TunnelledFate::Alone => {
+                if let Some(own) = lane().and_then(|lane| left.get_mut(lane)) {
+                    own.tunnelled += 1;
+                }
+            }
+            TunnelledFate::Paired(pairing @ Pairing { plain, basis: PairBasis::Order, confidence, .. }) => {
+                let Some(lane) = lane() else { return };
+                let (Some(own), Some(latest)) = (left.get_mut(lane), latest.get_mut(lane)) else { return };
+                own.pairs += 1;
+                own.guesses += u64::from(*confidence < GUESSED);
+                // What others overtook was left over of both sides.
+                own.plain += u64::from(pairing.overtaken);
+                own.tunnelled += u64::from(pairing.overtaken);
+                if latest.replace(plain.flow) != Some(plain.flow) {
+                    lanes.insert(plain.flow, lane);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Matcher {
     /// Lowers the confidence of pairs by order in lanes where many pairs fit as well when they are shifted, where packets of both sides are
     /// left over, or where times contradict each other.
-    pub(in crate::matching) fn temper(&self, held: &mut [Tunnelled], contradicted: bool) {
-        let mut lanes: HashMap<FlowId, usize, FixedState> = HashMap::default();
-        let mut left = [LeftOfLane::default(); 2];
-        // Neighbours of one way are mostly of one flow.
-        let mut latest: [Option<FlowId>; 2] = [None; 2];
-        let mut of_sa = Lately::default();
-        for packet in held.iter() {
-            let mut lane = || of_sa.of(packet.sa, || self.order.lane(packet.sa));
-            match &packet.fate {
-                TunnelledFate::Alone => {
-                    if let Some(own) = lane().and_then(|lane| left.get_mut(lane)) {
-                        own.tunnelled += 1;
-                    }
-                }
-                TunnelledFate::Paired(pairing @ Pairing { plain, basis: PairBasis::Order, confidence, .. }) => {
-                    let Some(lane) = lane() else { continue };
-                    let (Some(own), Some(latest)) = (left.get_mut(lane), latest.get_mut(lane)) else { continue };
-                    own.pairs += 1;
-                    own.guesses += u64::from(*confidence < GUESSED);
-                    // What others overtook was left over of both sides.
-                    own.plain += u64::from(pairing.overtaken);
-                    own.tunnelled += u64::from(pairing.overtaken);
-                    if latest.replace(plain.flow) != Some(plain.flow) {
-                        lanes.insert(plain.flow, lane);
-                    }
-                }
-                _ => {}
-            }
-        }
+    pub(in crate::matching) fn temper(&self, held: &mut [Tunnelled], over: LeftOver, contradicted: bool) {
+        let LeftOver { mut left, lanes, .. } = over;
         if lanes.is_empty() {
             return;
         }

@@ -5,11 +5,17 @@ use crate::matching::PairSettings;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::forwarding::last_to_first;
 use crate::matching::measure::quantiles::Bucketed;
-use crate::matching::packets::ledger::{Plain, Tunnelled};
+use crate::matching::packets::ledger::{PairedPlain, Tunnelled};
 
 impl SaTally {
     /// Takes in the time of a pair between the taps: the latency that counts.
-    pub(super) fn time(&mut self, delay: i64, packet: &Tunnelled, plain: &Plain, settings: &PairSettings) -> Bucketed {
+    pub(super) fn time(
+        &mut self,
+        delay: i64,
+        packet: &Tunnelled,
+        plain: &PairedPlain,
+        settings: &PairSettings,
+    ) -> Bucketed {
         let (first, last) = both(delay, packet, plain, settings, self.encapsulated != Some(false));
         // No packet leaves before it came: what the clocks and the step of the timestamps make of it is none.
         self.bounded += u64::from(last < 0);
@@ -26,7 +32,7 @@ impl SaTally {
     }
 
     /// Time between the taps, clocks compared.
-    pub(super) fn delay(&self, packet: &Tunnelled, plain: &Plain, clock: &Clock) -> Option<i64> {
+    pub(super) fn delay(&self, packet: &Tunnelled, plain: &PairedPlain, clock: &Clock) -> Option<i64> {
         let (p, t) = (plain.time.ns()?, packet.time.ns()?);
         let later = t.saturating_sub(clock.ahead(p)).saturating_sub(p);
         let delay = if self.encapsulated == Some(false) { later.saturating_neg() } else { later };
@@ -38,7 +44,7 @@ impl SaTally {
 fn both(
     delay: i64,
     packet: &Tunnelled,
-    plain: &Plain,
+    plain: &PairedPlain,
     settings: &PairSettings,
     encapsulated: bool,
 ) -> (Option<i64>, i64) {

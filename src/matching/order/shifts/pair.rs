@@ -15,7 +15,7 @@ pub(super) const ENDS: usize = 2 * BLOCK;
 
 /// A pair by order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PlacedPair {
+pub(in crate::matching) struct PlacedPair {
     /// Its place among the packets that are held.
     pub(super) at: usize,
     pub(super) stretch: u32,
@@ -100,8 +100,10 @@ pub(super) fn change(one: &PlacedPair, other: &PlacedPair) -> i64 {
 
 impl Matcher {
     /// The pairs by order of each lane, and the places of those that were made out of order.
-    pub(super) fn members(&self, held: &[Tunnelled]) -> ([Vec<PlacedPair>; 2], [Vec<usize>; 2]) {
-        let (mut lanes, mut loose): ([Vec<PlacedPair>; 2], [Vec<usize>; 2]) = Default::default();
+    /// `lanes`: room for them.
+    pub(super) fn members(&self, held: &[Tunnelled], lanes: &mut [Vec<PlacedPair>; 2]) -> [Vec<usize>; 2] {
+        lanes.iter_mut().for_each(Vec::clear);
+        let mut loose: [Vec<usize>; 2] = Default::default();
         let mut latest = Lately::default();
         for (at, packet) in held.iter().enumerate() {
             let TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch, .. }) = &packet.fate else {
@@ -120,11 +122,8 @@ impl Matcher {
             let (bytes, made) = (plain.bytes, Made::by(mapping, plain.bytes));
             let member = PlacedPair { at, stretch: *stretch, plain_ns, tunnel_ns, bytes, esp, made, sa };
             let Some(members) = lanes.get_mut(lane) else { continue };
-            if members.is_empty() {
-                members.reserve(held.len() - at);
-            }
             members.push(member);
         }
-        (lanes, loose)
+        loose
     }
 }

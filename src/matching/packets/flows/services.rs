@@ -28,8 +28,9 @@ pub(in crate::matching) fn service(octets: &[u8], outer: &IpHeader) -> Option<Se
 pub(in crate::matching) struct Services {
     found: HashMap<(FlowId, Service), u64, FixedState>,
     missed: BTreeMap<(FlowId, Service), u64>,
-    /// Packets of the latest service that are not in `found` yet: neighbours are mostly of one.
-    latest: Option<((FlowId, Service), u64)>,
+    /// Packets of the two latest services that are not counted in `found` yet: packets go both ways, and neighbours of one way are mostly of one
+    /// service.
+    latest: [Option<((FlowId, Service), u64)>; 2],
 }
 
 impl Services {
@@ -38,20 +39,23 @@ impl Services {
     pub(in crate::matching) fn found(&mut self, flow: FlowId, service: Option<Service>) {
         let Some(key) = service.map(|service| (flow, service)) else { return };
         match &mut self.latest {
-            Some((latest, count)) if *latest == key => *count += 1,
-            _ => {
-                self.settle();
-                self.latest = Some((key, 1));
-            }
+            [Some((latest, count)), _] | [_, Some((latest, count))] if *latest == key => *count += 1,
+            _ => self.begin(key),
         }
     }
 
-    fn settle(&mut self) {
-        if let Some((key, count)) = self.latest.take()
-            && (self.found.len() < MAX_FLOWS || self.found.contains_key(&key))
+    /// Takes in a packet of a service that is none of the two latest.
+    fn begin(&mut self, key: (FlowId, Service)) {
+        let [latest, gone] = self.latest;
+        if let Some((key, count)) = gone
+            && let Some(own) = self.found.get_mut(&key)
         {
-            *self.found.entry(key).or_default() += count;
+            *own += count;
         }
+        if self.found.len() < MAX_FLOWS {
+            self.found.entry(key).or_default();
+        }
+        self.latest = [Some((key, 1)), latest];
     }
 
     /// A packet was not found in the tunnel.
@@ -72,7 +76,8 @@ impl Services {
 
     /// Services of which packets are missing: their packets that were not found, and those that were.
     pub(in crate::matching) fn missing(&self) -> impl Iterator<Item = ((FlowId, Service), u64, u64)> {
-        let latest = |key| self.latest.filter(|(latest, _)| *latest == key).map_or(0, |(_, count)| count);
+        let latest =
+            |key| self.latest.iter().flatten().find(|(latest, _)| *latest == key).map_or(0, |(_, count)| *count);
         self.missed.iter().map(move |(key, missed)| {
             // Where no more were told apart, it may have been found.
             let full = if self.found.len() < MAX_FLOWS { 0 } else { u64::MAX };

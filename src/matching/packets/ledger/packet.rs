@@ -116,13 +116,20 @@ pub(in crate::matching) struct Inner {
 /// Parts of ESP where they are visible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::matching) struct EspParts {
-    pub(in crate::matching) header: u32,
-    pub(in crate::matching) iv: u32,
-    pub(in crate::matching) pad: u32,
-    pub(in crate::matching) trailer: u32,
-    pub(in crate::matching) icv: u32,
+    pub(in crate::matching) header: u16,
+    pub(in crate::matching) iv: u16,
+    pub(in crate::matching) pad: u16,
+    pub(in crate::matching) trailer: u16,
+    pub(in crate::matching) icv: u16,
     /// What the content is padded to.
-    pub(in crate::matching) block: u32,
+    pub(in crate::matching) block: u16,
+}
+
+impl EspParts {
+    /// Octets behind the content.
+    pub(in crate::matching) const fn behind(&self) -> u32 {
+        self.pad as u32 + self.trailer as u32 + self.icv as u32
+    }
 }
 
 /// What became of a tunnelled packet.
@@ -144,10 +151,31 @@ pub(in crate::matching) enum TunnelledFate {
     Part,
 }
 
+/// A plaintext packet that is paired: what counts of it from then on. Every pair that is held is read several times, so it is short.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct PairedPlain {
+    pub(in crate::matching) pos: FramePos,
+    pub(in crate::matching) time: Timestamp,
+    pub(in crate::matching) bytes: u32,
+    pub(in crate::matching) flow: FlowId,
+    pub(in crate::matching) pad_bytes: u32,
+    pub(in crate::matching) frame_bytes: u32,
+    pub(in crate::matching) marks: Marks,
+    pub(in crate::matching) pattern: Option<Pattern>,
+}
+
+impl From<&Plain> for PairedPlain {
+    #[inline]
+    fn from(packet: &Plain) -> Self {
+        let Plain { pos, time, bytes, flow, pad_bytes, frame_bytes, marks, pattern, .. } = *packet;
+        Self { pos, time, bytes, flow, pad_bytes, frame_bytes, marks, pattern }
+    }
+}
+
 /// A pair, as the tunnelled packet keeps it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::matching) struct Pairing {
-    pub(in crate::matching) plain: Plain,
+    pub(in crate::matching) plain: PairedPlain,
     pub(in crate::matching) basis: PairBasis,
     /// Pairs by order with no slip between them have one number; 0 is none.
     pub(in crate::matching) stretch: u32,
