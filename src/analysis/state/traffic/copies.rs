@@ -17,6 +17,7 @@ mod merge;
 pub(crate) mod pattern;
 mod recent;
 mod sieve;
+mod sights;
 mod table;
 mod written;
 

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::chain::{Rank, VACANT};
+use super::sights::KeptSights;
 use super::{CopyWindow, HORIZON_NS};
-use crate::analysis::observe::observation::{Observation, SaSight};
+use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::listed::{At, Listed};
 use crate::analysis::state::base::tables::Remap;
@@ -17,7 +18,7 @@ use crate::model::Shift;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HeadFrame {
     pub(crate) observation: Observation,
-    pub(crate) sights: Box<[SaSight]>,
+    pub(crate) sights: KeptSights,
     pub(crate) notes: Box<[Note]>,
     pub(crate) costs: Costs,
     /// Whether it is a copy, by what is known of the span.
@@ -74,7 +75,7 @@ impl HeadFrame {
         }
         o.path = remap(&map.paths, o.path);
         o.flow = remap(&map.flows, o.flow);
-        for sight in &mut self.sights {
+        for sight in self.sights.iter_mut() {
             sight.sa = remap(&map.sas, sight.sa);
         }
         self
