@@ -113,8 +113,9 @@ impl Beside {
     }
 
     /// Whether a packet was seen here in clear; it waits no longer.
+    #[inline]
     pub(in crate::matching) fn take(&mut self, identity: Identity) -> bool {
-        self.waiting.take(identity, None, |_| 0).is_some()
+        !self.waiting.is_empty() && self.waiting.take(identity, None, |_| 0).is_some()
     }
 
     /// Packets that made room for others, and those that were not compared.

@@ -59,6 +59,12 @@ impl<T> Queue<T> {
         self.index.missed()
     }
 
+    /// Whether none waits.
+    #[inline]
+    pub(in crate::matching) const fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
     /// The packet that waits with this identity, and whether others do that are equal; it waits no longer. Of equal ones it is the nearest to
     /// the time `due`, where that is known, and the earliest else; `ns`: the time of a packet.
     pub(in crate::matching) fn take(
@@ -67,9 +73,6 @@ impl<T> Queue<T> {
         due: Option<i64>,
         ns: fn(&T) -> i64,
     ) -> Option<(T, bool)> {
-        if self.index.is_empty() {
-            return None;
-        }
         let at = |serial: Serial| usize::try_from(serial.checked_sub(self.first)?).ok();
         let agrees = |serial| {
             let own = at(serial).and_then(|at| self.packets.get(at)?.as_ref());

@@ -111,7 +111,9 @@ impl Latest {
     #[cold]
     fn make_room(&mut self, first: u64, remembered: usize) {
         const LEAST: usize = 1 << 10;
-        let room = (remembered * 4).next_power_of_two().max(LEAST);
+        /// Places for each: the more, the longer until the next time.
+        const TIMES: usize = 8;
+        let room = (remembered * TIMES).next_power_of_two().max(LEAST);
         let mut places = std::mem::take(&mut self.spare);
         places.clear();
         places.resize(room, LatestEqual::NONE);
