@@ -16,11 +16,11 @@ use crate::model::{Address, LinkType};
 /// Octets of the Ethernet header without tag.
 const ETHERNET: usize = 14;
 /// Octets of a VLAN tag (IEEE 802.1Q clause 9.3).
-const TAG: usize = 4;
+pub(super) const TAG: usize = 4;
 /// Octets of headers.
 pub(super) const IPV4_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
-const IPV6_BYTES: usize = 40;
+pub(super) const IPV6_BYTES: usize = 40;
 pub(super) const ESP_BYTES: usize = 8;
 /// Where a frame without tag says what its IPv4 packet carries.
 const PROTOCOL_AT: usize = ETHERNET + 9;

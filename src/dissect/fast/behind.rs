@@ -10,7 +10,7 @@ use crate::wire::ipsec::Ah;
 
 pub(super) const AH: u8 = 51;
 pub(super) const IP_IN_IP: u8 = 4;
-const UDP: u8 = 17;
+pub(super) const UDP: u8 = 17;
 pub(super) const TCP: u8 = 6;
 
 pub(super) const UDP_BYTES: usize = 8;

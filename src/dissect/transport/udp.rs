@@ -104,6 +104,13 @@ pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
     }
 }
 
+/// Whether one of two ports, as they stand in the frame, is that of NAT traversal.
+#[inline(always)]
+pub(in crate::dissect) const fn is_nat_traversal(ports: u32) -> bool {
+    const OWN: u16 = NAT_TRAVERSAL.swap_bytes();
+    ports as u16 == OWN || (ports >> 16) as u16 == OWN
+}
+
 /// Whether dissection ends at a UDP header with these ports: one belongs to a protocol whose content is not read, and none to IPsec or a tunnel.
 pub(in crate::dissect) fn is_quiet(ports: (u16, u16), carrying: &[u16]) -> bool {
     let on = |port: u16| ports.0 == port || ports.1 == port;

@@ -98,7 +98,19 @@ impl Matcher {
         if self.known.options.is_none() {
             return false;
         }
-        let Some(own) = HeadersAgain::of(frame) else { return false };
+        match HeadersAgain::of(frame) {
+            Some(own) => self.read_again(side, both, frame, own),
+            None => self.otherwise_again(side, both, frame),
+        }
+    }
+
+    #[inline(never)]
+    fn otherwise_again(&mut self, side: Side, both: bool, frame: &Frame<'_>) -> bool {
+        HeadersAgain::otherwise(frame).is_some_and(|own| self.read_again(side, both, frame, own))
+    }
+
+    #[inline(always)]
+    fn read_again(&mut self, side: Side, both: bool, frame: &Frame<'_>, own: HeadersAgain<'_>) -> bool {
         match side {
             Side::Plain => self.plain_again(frame, &own, false),
             Side::Tunnel => self.tunnelled_again(frame, own, both) || both && self.plain_again(frame, &own, true),
@@ -112,7 +124,7 @@ impl Matcher {
             return false;
         }
         let (pad_bytes, pattern) = pad(own);
-        let (addresses, protocol) = (known.addresses, own.protocol());
+        let (addresses, protocol) = (known.addresses, own.protocol);
         let packet = Plain {
             pos: frame.pos,
             time: frame.time,
@@ -130,6 +142,7 @@ impl Matcher {
         true
     }
 
+    #[inline(always)]
     fn tunnelled_again(&mut self, frame: &Frame<'_>, own: HeadersAgain<'_>, both: bool) -> bool {
         if own.is_ah() {
             return own.into_ah().is_some_and(|own| self.inside_again(frame, &own, both));
@@ -142,7 +155,7 @@ impl Matcher {
             time: frame.time,
             sequence: Some(sequence),
             outer_bytes: own.outer.total_bytes,
-            esp: Some(own.outer.payload_bytes() as u32),
+            esp: Some(own.esp_bytes() as u32),
             frame_bytes: own.wire_bytes,
             pad_bytes,
             pattern,
@@ -200,7 +213,7 @@ impl Matcher {
     /// Keeps what a plaintext packet became, for those with the same headers.
     pub(super) fn know_plain(&mut self, sight: &Sight<'_>, packet: &Plain, link: u16) {
         let Some(options) = &self.known.options else { return };
-        let Some((own, outer)) = HeadersAgain::of(&sight.frame).zip(sight.stack.outer()) else { return };
+        let Some((own, outer)) = HeadersAgain::any(&sight.frame).zip(sight.stack.outer()) else { return };
         // What found no room shares its numbers with others.
         let has_room = packet.flow != 0 && self.order.is_link(link, sight.stack.macs);
         if has_room && sight.stack.sas.is_empty() && own.is_by_headers(sight.stack, options) {
@@ -213,7 +226,7 @@ impl Matcher {
     pub(super) fn know_tunnelled(&mut self, sight: &Sight<'_>, packet: &Tunnelled) {
         let Some(options) = &self.known.options else { return };
         let stack = sight.stack;
-        let (Some(own), [sa], false) = (HeadersAgain::of(&sight.frame), stack.sas.as_slice(), sight.decrypted) else {
+        let (Some(own), [sa], false) = (HeadersAgain::any(&sight.frame), stack.sas.as_slice(), sight.decrypted) else {
             return;
         };
         let Some(inner) = stack.ips.last().filter(|_| own.is_by_headers(stack, options)) else { return };

@@ -10,6 +10,7 @@ use crate::model::{FramePos, LinkType, Timestamp};
 #[derive(Clone, Debug)]
 struct Made {
     kind: usize,
+    tagged: bool,
     number: u8,
     payload: Vec<u8>,
     trailer: usize,
@@ -22,6 +23,17 @@ fn packet(protocol: u8, (src, dst): (u8, u8), number: u8, behind: &[u8]) -> Vec<
     let mut packet = vec![0x45, 0];
     packet.extend(total.to_be_bytes());
     packet.extend([0x12, number, 0x40, 0, 64, protocol, 0, 0, 10, 0, 1, src, 10, 0, 2, dst]);
+    packet.extend_from_slice(behind);
+    packet
+}
+
+fn ipv6_packet(protocol: u8, (src, dst): (u8, u8), behind: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, 5];
+    packet.extend((behind.len() as u16).to_be_bytes());
+    packet.extend([protocol, 64]);
+    for host in [src, dst] {
+        packet.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
+    }
     packet.extend_from_slice(behind);
     packet
 }
@@ -42,10 +54,18 @@ impl Made {
     fn octets(&self) -> Vec<u8> {
         let (number, payload) = (self.number, self.payload.as_slice());
         let inner = |protocol: u8| packet(protocol, (7, 8), number, &upper(protocol, number, payload));
+        let esp = || [&[0, 0, 3, 0xea, 0, 0, 0, number], payload].concat();
         let ip = match self.kind {
             0 => packet(17, (1, 2), number, &upper(17, number, payload)),
             1 => packet(6, (1, 2), number, &upper(6, number, payload)),
-            2 => packet(50, (3, 4), number, &[&[0, 0, 3, 0xea, 0, 0, 0, number], payload].concat()),
+            2 => packet(50, (3, 4), number, &esp()),
+            7 => ipv6_packet(17, (1, 2), &upper(17, number, payload)),
+            8 => ipv6_packet(6, (1, 2), &upper(6, number, payload)),
+            9 => ipv6_packet(50, (3, 4), &esp()),
+            10 => {
+                let udp = [0x11, 0x94, 0x11, 0x94, 0, 16 + payload.len() as u8, 0, 0];
+                packet(17, (3, 4), number, &[&udp[..], &esp()].concat())
+            }
             5 | 6 => {
                 let mut inner = inner(if self.kind == 5 { 17 } else { 6 });
                 let header: &mut [u8; 20] = inner.first_chunk_mut().expect("an IPv4 header");
@@ -64,7 +84,11 @@ impl Made {
                 packet(51, (3, 4), number, &[&ah[..], &inner].concat())
             }
         };
-        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+        if self.tagged {
+            frame.extend([0x81, 0, 0, 7]);
+        }
+        frame.extend(if matches!(self.kind, 7..10) { [0x86, 0xdd] } else { [8, 0] });
         frame.extend(ip);
         frame.extend(std::iter::repeat_n(0, self.trailer));
         for (at, value) in &self.changes {
@@ -97,7 +121,7 @@ fn taken(frames: &[Made], both: bool, known: bool) -> (String, usize) {
             fcs_bytes: 0,
             snap_bytes: u32::MAX,
         };
-        let side = if made.kind < 2 && !both { Side::Plain } else { Side::Tunnel };
+        let side = if matches!(made.kind, 0 | 1 | 7 | 8) && !both { Side::Plain } else { Side::Tunnel };
         if matcher.again(side, both, &frame) {
             count += 1;
             continue;
@@ -127,8 +151,17 @@ fn made() -> impl Strategy<Value = Made> {
     ];
     let payload = prop::collection::vec(prop_oneof![Just(0x9c_u8), any::<u8>()], 0..70);
     let cut = prop_oneof![4 => Just(0_usize), 1 => 0_usize..100];
-    (0_usize..7, 0_u8..40, payload, prop_oneof![3 => Just(0_usize), 1 => 0_usize..20], changes, cut).prop_map(
-        |(kind, number, payload, trailer, changes, cut)| Made { kind, number, payload, trailer, changes, cut },
+    let trailer = prop_oneof![3 => Just(0_usize), 1 => 0_usize..20];
+    ((0_usize..11, any::<bool>()), 0_u8..40, payload, trailer, changes, cut).prop_map(
+        |((kind, tagged), number, payload, trailer, changes, cut)| Made {
+            kind,
+            tagged,
+            number,
+            payload,
+            trailer,
+            changes,
+            cut,
+        },
     )
 }
 
@@ -144,11 +177,12 @@ proptest! {
 
 #[test]
 fn frames_with_the_headers_of_earlier_ones_are_not_dissected() {
-    for kind in 0..7 {
-        let made = |number| Made { kind, number, payload: vec![0x9c; 40], trailer: 0, changes: Vec::new(), cut: 0 };
+    for (kind, tagged) in (0..11).flat_map(|kind| [(kind, false), (kind, true)]) {
+        let made =
+            |number| Made { kind, tagged, number, payload: vec![0x9c; 40], trailer: 0, changes: Vec::new(), cut: 0 };
         let frames: Vec<Made> = (0..30).map(made).collect();
         // Of opaque ESP the first IVs are kept.
-        let first = if kind == 2 { 9 } else { 1 };
-        assert_eq!(taken(&frames, false, true).1, 30 - first, "{kind}");
+        let first = if matches!(kind, 2 | 9 | 10) { 9 } else { 1 };
+        assert_eq!(taken(&frames, false, true).1, 30 - first, "{kind} {tagged}");
     }
 }
