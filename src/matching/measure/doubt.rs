@@ -17,7 +17,7 @@ pub(in crate::matching) use self::reasons::{
     undirected, unproved, unread, unserved, unshown, untimely,
 };
 pub(crate) use self::silent::Silent;
-pub(in crate::matching) use self::tempered::LeftOver;
+pub(in crate::matching) use self::tempered::LeftOfLanes;
 pub(in crate::matching) use self::unpaired::{absent, before_both, elsewhere, for_gateway, somewhere, torn, unfound};
 use super::losses::Losses;
 use super::silence::{IN_A_LONG_ROW, Judged, Known, Silences, Verdict, WAYS, is_no_chance};

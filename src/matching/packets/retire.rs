@@ -8,7 +8,7 @@ use super::progress::Progress;
 use crate::matching::Matcher;
 use crate::matching::content::identity::Kin;
 use crate::matching::limits::{HORIZON_NS, MAX_WAITING, ON_ITS_WAY_NS};
-use crate::matching::measure::doubt::LeftOver;
+use crate::matching::measure::doubt::LeftOfLanes;
 
 /// Packets that are looked through on either side of a time.
 const LOOKED_THROUGH: u64 = 4_096;
@@ -156,7 +156,7 @@ impl Matcher {
         self.prove(held);
         self.count_strays(held);
         self.doubt_alike(held);
-        let mut over = self.order.has_begun().then(LeftOver::default);
+        let mut over = self.order.has_begun().then(LeftOfLanes::default);
         for packet in &mut *held {
             if let Some(difference) = self.tally.difference(packet) {
                 self.differences.add(difference);

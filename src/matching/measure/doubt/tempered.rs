@@ -47,7 +47,7 @@ impl LeftOfLane {
 
 /// What is left over of both lanes among the packets that are held, and which lane the flows of their pairs are in.
 #[derive(Default, Debug)]
-pub(in crate::matching) struct LeftOver {
+pub(in crate::matching) struct LeftOfLanes {
     left: [LeftOfLane; 2],
     lanes: HashMap<FlowId, usize, FixedState>,
     /// Neighbours of one way are mostly of one flow.
@@ -55,7 +55,7 @@ pub(in crate::matching) struct LeftOver {
     of_sa: Lately<u32, Option<usize>>,
 }
 
-impl LeftOver {
+impl LeftOfLanes {
     /// Takes in a packet that is held, whose confidence only its lane as a whole can lower. `lane_of`: the lane of an SA.
     #[inline]
     pub(in crate::matching) fn add(&mut self, packet: &Tunnelled, lane_of: impl Fn(u32) -> Option<usize>) {
@@ -87,8 +87,8 @@ impl LeftOver {
 impl Matcher {
     /// Lowers the confidence of pairs by order in lanes where many pairs fit as well when they are shifted, where packets of both sides are
     /// left over, or where times contradict each other.
-    pub(in crate::matching) fn temper(&self, held: &mut [Tunnelled], over: LeftOver, contradicted: bool) {
-        let LeftOver { mut left, lanes, .. } = over;
+    pub(in crate::matching) fn temper(&self, held: &mut [Tunnelled], over: LeftOfLanes, contradicted: bool) {
+        let LeftOfLanes { mut left, lanes, .. } = over;
         if lanes.is_empty() {
             return;
         }
