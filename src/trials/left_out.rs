@@ -62,18 +62,16 @@ pub(super) fn cut_at(taps: &Taps, clocks: &Clocks, cut: [bool; 3], gap: i64) -> 
 /// Why a trial is not used where the capture at a tap, the last one, does not reach over it: frames that are not in a capture are not lost.
 pub(super) fn uncovered(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameRow, found: &Found) -> Option<String> {
     let tap = taps.place(place);
-    let (first, last) = (clocks.map(place, tap.earliest?), clocks.map(place, tap.latest?));
+    let (Some(earliest), Some(latest)) = (tap.earliest, tap.latest) else {
+        return unseen(taps, clocks, place, row, found);
+    };
+    let (first, last) = (clocks.map(place, earliest), clocks.map(place, latest));
     let t = row.t.get(found.stretch.from..found.stretch.to)?;
     let frames = |from: usize, to: usize| row.count(found.stretch.from + from, found.stretch.from + to);
     // Of a device that lets nothing through its silence is seen.
     let out = row.out.get(found.stretch.from..found.stretch.to).unwrap_or_default();
     let some = out.iter().any(|d| *d != MISSING);
-    // A tap between was recording where it shows frames during the trial, or before and after it.
-    let recording = |own: &Place| {
-        let ends = taps.place(*own).earliest.zip(taps.place(*own).latest);
-        ends.is_some_and(|(from, to)| clocks.map(*own, from) <= found.end && clocks.map(*own, to) >= found.begin)
-    };
-    let between = row.places.get(1).filter(|own| row.places.len() == 3 && recording(own)).is_some();
+    let between = watched(taps, clocks, row, found);
     if !some && let Some(why) = elsewhere((first, last), (place, between), row, found) {
         return Some(why);
     }
@@ -103,6 +101,24 @@ pub(super) fn uncovered(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameR
             "The last tap shows no frame at all in the last {seconds:.3} s of it, nor later: its capture may have ended."
         )
     })
+}
+
+/// Whether a tap between was recording: it shows frames during the trial, or before and after it.
+fn watched(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> bool {
+    let recording = |own: &Place| {
+        let ends = taps.place(*own).earliest.zip(taps.place(*own).latest);
+        ends.is_some_and(|(from, to)| clocks.map(*own, from) <= found.end && clocks.map(*own, to) >= found.begin)
+    };
+    row.places.get(1).filter(|own| row.places.len() == 3 && recording(own)).is_some()
+}
+
+/// Nothing at all was read of the last tap: no capture of it could be read, or it has no frame. That is no silence which was seen, but
+/// where a tap between shows that nothing got so far.
+fn unseen(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameRow, found: &Found) -> Option<String> {
+    let passed = row.middle.get(found.stretch.from..found.stretch.to).unwrap_or_default();
+    let stopped = watched(taps, clocks, row, found) && passed.iter().all(|(t, _)| *t == MISSING);
+    (row.last() == Some(place) && !stopped)
+        .then(|| "Nothing was read of the last tap, so that what came out is not known.".to_owned())
 }
 
 /// Nothing of a trial came out, and the capture at the last tap, which shows other frames, shows none from before it on, or none until

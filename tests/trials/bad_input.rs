@@ -122,3 +122,38 @@ fn a_baseline_of_another_bench_is_refused() {
     let report = write_file(&made.dir, "report.json", b"{\"schema\":\"spiglass.report/1\"}");
     run(&made.all(), &["--baseline", report.to_str().expect("text")]).expect(2);
 }
+
+/// A tap of which nothing was read says nothing of what came out.
+#[test]
+fn a_last_tap_without_a_frame_is_no_loss() {
+    let made = made("trials-unread-exit");
+    let empty = write_file(&made.dir, "empty.pcap", &pcap(&[], 1, Order::Little, Step::Nano));
+    let text = write_file(&made.dir, "text.pcap", b"hello\nhello\nhello\nhello\nhello\nhello\n");
+    let name = |path: &std::path::Path| path.to_str().expect("text").to_owned();
+    for (exit, status) in [(&empty, 0), (&text, 2)] {
+        let args: Vec<String> =
+            made.all().into_iter().map(|arg| if arg == name(&made.exit) { name(exit) } else { arg }).collect();
+        let report = run(&args, &[]).expect(status).json();
+        assert_eq!(items(&report, "trials").len(), 0, "{}", report["trials"]);
+        let whys = items(&report, "segments").iter().map(|one| one["why"].as_str().unwrap_or_default());
+        assert_eq!(
+            whys.filter(|why| why.contains("Nothing was read of the last tap")).count(),
+            2,
+            "{}",
+            report["segments"]
+        );
+    }
+    let args = ["trials", "--format", "json", "--one-clock", "--plain", &name(&made.plain), "--tunnel", &name(&empty)];
+    let report = json(&args.map(str::to_owned), &[]);
+    assert_eq!(items(&report, "trials").len(), 0, "{}", report["trials"]);
+}
+
+#[test]
+fn a_tap_that_is_given_as_both_ends_is_refused() {
+    let made = made("trials-same-tap");
+    let name = |path: &std::path::Path| path.to_str().expect("text").to_owned();
+    let args: Vec<String> =
+        made.all().into_iter().map(|arg| if arg == name(&made.exit) { name(&made.plain) } else { arg }).collect();
+    let refused = run(&args, &[]).expect(2);
+    assert!(refused.stderr.contains("--plain") && refused.stderr.contains("--exit"), "{}", refused.stderr);
+}

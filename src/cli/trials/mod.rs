@@ -227,10 +227,26 @@ fn inputs(args: &TrialsArgs) -> Result<(TrialsInputs, bool), Error> {
                 .into(),
         ));
     }
+    one_tap_twice(&sides, has_ends)?;
     let sides = without_missing(sides);
     read_stdin_once(&sides, args.lists.lists().chain(&args.in_from).chain(&args.out_from), &args.policy)?;
     let PairInputs { plain, tunnel, exit } = sides;
     Ok((TrialsInputs { plain, tunnel, exit }, has_ends))
+}
+
+/// A capture of where packets come in that is also given as that of where they go out would show each packet as its own way through.
+fn one_tap_twice(inputs: &PairInputs, ends: bool) -> Result<(), Error> {
+    let twice = inputs.plain.iter().find(|input| inputs.exit.contains(input));
+    let names = if ends { ["--in", "--out"] } else { ["--plain", "--exit"] };
+    match twice.map(|input| &input.source) {
+        Some(Source::Path(path)) => Err(Error::Usage(format!(
+            "{} is given as {} and as {}: nothing is measured between a tap and itself",
+            path.display(),
+            names[0],
+            names[1]
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// A run in clear, to compare with, has no tunnel: where both ends were captured and the tunnel was not, they are enough.
