@@ -17,6 +17,7 @@ mod fix;
 mod form;
 pub mod limits;
 mod lint;
+mod names;
 mod problem;
 mod read;
 mod words;

@@ -485,3 +485,100 @@ fn two_states_with_one_destination_protocol_and_spi_are_told() {
     let found = pair.findings("duplicate");
     assert!(loud(&found).contains("config-state-duplicate"), "{found:#?}");
 }
+
+/// The pair with HMAC-SHA-256, whose ICVs have 96 or 128 bits.
+fn sha256() -> Pair {
+    let [(one, _), (other, _)] = KEYS;
+    let longer = |key: &str| format!("{key}0102030405060708090a0b0c");
+    Pair::new().everywhere("hmac(sha1)", "hmac(sha256)").everywhere(one, &longer(one)).everywhere(other, &longer(other))
+}
+
+/// What two hosts differ in in both SAs is decided by nothing, whichever is given first.
+#[test]
+fn hosts_that_differ_alike_in_both_sas_are_both_left_open() {
+    for (name, old, new) in [
+        ("trunc", " 96\n", " 128\n"),
+        ("esn", "replay-window 32", "replay-window 32 flag esn"),
+        ("encap", "\tsel", "\tencap type espinudp sport 4500 dport 4500 addr 0.0.0.0\n\tsel"),
+    ] {
+        for host in 0..2 {
+            for turned in [false, true] {
+                let mut pair = sha256().state(host, OUT, old, new).state(host, IN, old, new);
+                if turned {
+                    pair.hosts.reverse();
+                }
+                let found = pair.findings(&format!("alike-{name}-{host}-{turned}"));
+                let open = |one: &&Value| {
+                    matches!(
+                        one["code"].as_str(),
+                        Some("config-transform-mismatch" | "config-esn-mismatch" | "config-encap-mismatch")
+                    )
+                };
+                let open: Vec<&Value> = found.iter().filter(open).collect();
+                assert_eq!(open.len(), 2, "{name}: {found:#?}");
+                for one in open {
+                    let evidence = one["evidence"].as_str().expect("text");
+                    assert!(evidence.contains("not determined") && !evidence.contains("at fault"), "{evidence}");
+                }
+            }
+        }
+    }
+}
+
+/// ICVs of lengths that no document has are compared all the same.
+#[test]
+fn lengths_of_icvs_that_are_not_in_the_catalogue_are_compared() {
+    let of = |name: &str, hash: &str, bits: u32, other: u32| {
+        let pair = Pair::new().everywhere("hmac(sha1)", hash).everywhere(" 96\n", &format!(" {bits}\n"));
+        let pair = pair.state(0, OUT, &format!(" {bits}\n"), &format!(" {other}\n"));
+        let found = pair.findings(name);
+        let differs = loud(&found).contains("config-transform-mismatch");
+        assert_eq!(differs, bits != other, "{name}: {found:#?}");
+        assert!(!loud(&found).contains("config-key-mismatch"), "{name}: {found:#?}");
+    };
+    for (hash, bits, other) in
+        [("hmac(sha512)", 128, 256), ("hmac(sha384)", 96, 192), ("hmac(sha1)", 80, 96), ("hmac(sm3)", 96, 128)]
+    {
+        let name = hash.trim_matches(|c: char| !c.is_ascii_alphanumeric()).replace('(', "-");
+        of(&format!("icv-{name}"), hash, bits, other);
+        of(&format!("icv-same-{name}"), hash, bits, bits);
+    }
+}
+
+/// The key of AES-GCM has its salt behind it (RFC 4106 section 8.1).
+#[test]
+fn a_key_of_gcm_without_its_salt_is_too_short() {
+    let gcm = |key: &str| {
+        let mut pair = Pair::new();
+        for (_, states, _) in &mut pair.hosts {
+            for state in states {
+                let lines = state.lines().filter(|line| !line.contains("auth-trunc"));
+                let lines = lines.map(|line| {
+                    if line.contains("\tenc ") {
+                        format!("\taead rfc4106(gcm(aes)) {key} 128\n")
+                    } else {
+                        format!("{line}\n")
+                    }
+                });
+                *state = lines.collect();
+            }
+        }
+        pair
+    };
+    let found = gcm("0x6187cf7757a7cf4163291bed87499fdd9177bd65").findings("gcm-salted");
+    assert!(!loud(&found).contains("config-key-length"), "{found:#?}");
+    let found = gcm("0x6187cf7757a7cf4163291bed87499fdd").findings("gcm-short");
+    assert!(loud(&found).contains("config-key-length"), "{found:#?}");
+}
+
+/// A state whose own selector takes none of a policy's packets is passed over (`xfrm_state_look_at`).
+#[test]
+fn a_state_whose_selector_excludes_the_policy_does_not_answer_it() {
+    let sel = |net: &str| Pair::new().state(0, OUT, "sel src 0.0.0.0/0", &format!("sel src {net}"));
+    clean("sel-part", &sel("10.20.0.0/16"));
+    let found = sel("10.99.1.0/24").findings("sel-apart");
+    let missing = found.iter().find(|one| one["code"] == "config-state-missing");
+    let evidence = missing.and_then(|one| one["evidence"].as_str()).unwrap_or_else(|| panic!("{found:#?}"));
+    assert!(evidence.contains("selector of its own"), "{evidence}");
+    assert!(accused(&found).is_empty(), "{found:#?}");
+}

@@ -10,6 +10,7 @@ mod linux;
 mod pairs;
 mod read;
 mod secrets;
+mod ways;
 mod wire;
 mod wire_right;
 mod wire_verdicts;

@@ -5,15 +5,15 @@
 use crate::support::spiglass;
 use serde_json::Value;
 
-const K1: &str = "1f0e2d3c4b5a69788796a5b4c3d2e1f0";
-const K2: &str = "8badf00d0123456789abcdef10325476";
-const A1: &str = "00112233445566778899aabbccddeeff01020304";
-const A2: &str = "a1b2c3d4e5f60718293a4b5c6d7e8f9001234567";
+pub(crate) const K1: &str = "1f0e2d3c4b5a69788796a5b4c3d2e1f0";
+pub(crate) const K2: &str = "8badf00d0123456789abcdef10325476";
+pub(crate) const A1: &str = "00112233445566778899aabbccddeeff01020304";
+pub(crate) const A2: &str = "a1b2c3d4e5f60718293a4b5c6d7e8f9001234567";
 
-const K3: &str = "55aa55aa55aa55aa1234123412341234";
+pub(crate) const K3: &str = "55aa55aa55aa55aa1234123412341234";
 const K4: &str = "44aa44aa44aa44aa0987098709870987";
 const A4: &str = "4411224411224411224411224411224411224411";
-const A3: &str = "5566778855667788556677885566778855667788";
+pub(crate) const A3: &str = "5566778855667788556677885566778855667788";
 
 /// A router of a sound pair: its name, the last octet of its WAN address, the third octet of its LAN, and its SPIs.
 fn router(name: &str, own: u8, far: u8, lan: u8, remote: u8, keys: [(&str, u32, &str, &str); 2]) -> String {
@@ -33,7 +33,7 @@ fn router(name: &str, own: u8, far: u8, lan: u8, remote: u8, keys: [(&str, u32, 
 }
 
 /// A sound pair: Heron and Avocet.
-fn pair() -> [String; 2] {
+pub(crate) fn pair() -> [String; 2] {
     [
         router("Heron", 33, 34, 5, 6, [("inbound", 7301, K1, A1), ("outbound", 8402, K2, A2)]),
         router("Avocet", 34, 33, 6, 5, [("inbound", 8402, K2, A2), ("outbound", 7301, K1, A1)]),
@@ -48,7 +48,7 @@ fn written(name: &str, text: &str) -> String {
     path.to_str().expect("a path of text").to_owned()
 }
 
-fn lint(name: &str, texts: &[&str]) -> Vec<Value> {
+pub(crate) fn lint(name: &str, texts: &[&str]) -> Vec<Value> {
     let files: Vec<String> =
         texts.iter().enumerate().map(|(at, text)| written(&format!("{name}-{at}.txt"), text)).collect();
     let mut words = vec!["check", "--format", "json"];
@@ -58,16 +58,16 @@ fn lint(name: &str, texts: &[&str]) -> Vec<Value> {
     spiglass(&words).json()["findings"].as_array().expect("findings").clone()
 }
 
-fn text<'f>(finding: &'f Value, field: &str) -> &'f str {
+pub(crate) fn text<'f>(finding: &'f Value, field: &str) -> &'f str {
     finding[field].as_str().expect("text")
 }
 
-fn loud(findings: &[Value]) -> Vec<&str> {
+pub(crate) fn loud(findings: &[Value]) -> Vec<&str> {
     findings.iter().filter(|finding| finding["severity"] != "note").map(|finding| text(finding, "code")).collect()
 }
 
 /// The hosts that get lines to type.
-fn touched(findings: &[Value]) -> Vec<String> {
+pub(crate) fn touched(findings: &[Value]) -> Vec<String> {
     let fixes = findings.iter().flat_map(|finding| finding["fix"].as_array().expect("fixes"));
     let mut hosts: Vec<String> = fixes.map(|fix| text(fix, "host").to_owned()).collect();
     hosts.sort();
@@ -77,7 +77,7 @@ fn touched(findings: &[Value]) -> Vec<String> {
 
 /// The sound pair with a replacement on one router; `{near}` and `{far}` are its own and the other LAN, `{own}` and `{peer}` the ends,
 /// `{in}` and `{out}` its SPIs.
-fn changed(side: usize, from: &str, to: &str) -> [String; 2] {
+pub(crate) fn changed(side: usize, from: &str, to: &str) -> [String; 2] {
     let mut texts = pair();
     let fill = |text: &str| {
         let [own, peer] = if side == 0 { ["33", "34"] } else { ["34", "33"] };

@@ -1,6 +1,6 @@
 //! What readers tell: facts about the router they are reading, and what they could not read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::redact;
@@ -34,6 +34,8 @@ pub(in crate::policy) struct Builder {
     part: u32,
     /// Whether access list entries have netmasks in place of wildcards.
     netmasks: bool,
+    /// Host names that the present input gave in lines of their own.
+    titled: HashSet<String>,
     /// Inputs in which a router's configuration was read: a second one in the same input replaces the first.
     configured: HashMap<(usize, usize), u32>,
 }
@@ -56,6 +58,7 @@ impl Builder {
         self.host = None;
         self.part = 0;
         self.netmasks = false;
+        self.titled.clear();
         self.files.push(Understood { name: self.file.clone(), ..Understood::default() });
     }
 
@@ -98,6 +101,11 @@ impl Builder {
 
     /// `hostname` names the router whose configuration this is, and that of the lines before it if they had no name.
     pub(in crate::policy) fn hostname(&mut self, host: &str, text: &str) {
+        let known = self.by_name.get(host).and_then(|at| self.routers.get(*at));
+        let again = known.is_some_and(|router| !router.interfaces.is_empty() || !router.maps.is_empty());
+        if !self.titled.insert(host.to_owned()) && again {
+            self.wrong("this host name again: of two routers that have one name, give each in a file of its own");
+        }
         if self.host.as_deref() == Some(host) {
             return;
         }

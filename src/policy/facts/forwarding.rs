@@ -22,6 +22,8 @@ pub struct Forwarding {
     pub(in crate::policy) grouped: Vec<Grouped>,
     /// Access lists of which a line could not be read, or names a group that is not there.
     pub vague: BTreeSet<String>,
+    /// Transform sets that are there and leave algorithms to what their system takes where nothing is said.
+    pub vague_sets: BTreeSet<String>,
 }
 
 /// An interface.

@@ -40,6 +40,8 @@ pub struct Router {
     pub installed: Vec<Installed>,
     /// Selectors in force, as the system displayed them.
     pub selectors: Vec<InForce>,
+    /// Whether commands that make states could not be read: a state that is not here may be there.
+    pub unread_states: bool,
     /// Policies of a Linux kernel.
     pub xfrm_policies: Vec<XfrmPolicy>,
     /// Packets encapsulated and decapsulated, as the system counted them.
@@ -74,6 +76,7 @@ impl Router {
             ike_keys: Vec::new(),
             installed: Vec::new(),
             selectors: Vec::new(),
+            unread_states: false,
             xfrm_policies: Vec::new(),
             counters: Vec::new(),
             flows: Vec::new(),
@@ -116,6 +119,7 @@ impl Router {
                 transform_sets: self.profiles.get(profile).cloned().unwrap_or_default(),
                 acl: None,
                 local: crate::policy::words::address(source).or(of_interface),
+                unread: Unread::default(),
                 cite: cite.clone(),
             });
         }
@@ -241,8 +245,19 @@ pub struct MapEntry {
     pub acl: Option<(String, Cite)>,
     /// Its own address, where known outright (tunnel interfaces).
     pub local: Option<Address>,
+    /// What it has and what could not be read.
+    pub unread: Unread,
     /// Where it stands.
     pub cite: Cite,
+}
+
+/// Parts of an entry that it has although nothing of them is known: they are not missing, and nothing contradicts them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Unread {
+    /// A peer by its name.
+    pub peer: bool,
+    /// Proposals of IKEv2 in place of transform sets.
+    pub proposals: bool,
 }
 
 /// A manual key (`set session-key`).

@@ -49,6 +49,13 @@ impl Secret {
         self.comparable() && other.comparable() && self.hex == other.hex && self != other
     }
 
+    /// Whether two keys of DES are one: the last bit of each octet is for parity, and not used (FIPS 46-3).
+    #[must_use]
+    pub fn same_but_parity(&self, other: &Self) -> bool {
+        let used = |key: &Self| key.octets().map(|octets| octets.iter().map(|octet| octet | 1).collect::<Vec<u8>>());
+        used(self).is_some() && used(self) == used(other)
+    }
+
     /// Length in bits, where it stood in hex.
     #[must_use]
     pub fn bits(&self) -> Option<u32> {
@@ -116,6 +123,10 @@ mod tests {
         assert_ne!(Secret::new("00"), Secret::new("0000"));
         assert_eq!((key.bits(), Secret::new("0").bits(), Secret::new("CISCO!").bits()), (Some(16), Some(4), None));
         assert_eq!((key.octets(), Secret::new("abc").octets()), (Some(vec![0xa1, 0xb2]), None));
+        assert!(
+            Secret::new("1110").same_but_parity(&Secret::new("1011"))
+                && !Secret::new("11").same_but_parity(&Secret::new("13"))
+        );
         assert_eq!(serde_json::to_string(&key).unwrap(), "null");
         for shown in [format!("{key}"), format!("{key:?}"), format!("{:?}", Some(vec![key]))] {
             assert!(!shown.to_lowercase().contains("a1b2") && !shown.contains('1'), "{shown}");

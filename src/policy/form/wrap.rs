@@ -132,7 +132,12 @@ fn goes_on(line: &str, full: bool, next: &str) -> Option<&'static str> {
         return None;
     }
     let key = session_key(line);
-    if full && !begins && !next.starts_with(char::is_whitespace) && (key.is_some() || has_key(line)) {
+    if full
+        && !begins
+        && !next.starts_with(char::is_whitespace)
+        && (key.is_some() || has_key(line))
+        && completes(line, next)
+    {
         return Some("");
     }
     let words = key?;
@@ -141,6 +146,80 @@ fn goes_on(line: &str, full: bool, next: &str) -> Option<&'static str> {
         // The key, or the SPI, of a word that announces one.
         || (matches!(words.last(), Some(&("cipher" | "authenticator" | "esp" | "ah"))) && !begins);
     goes.then_some(" ")
+}
+
+/// Words of commands with keys that are neither numbers nor addresses nor names of algorithms.
+const WORDS: [&str; 40] = [
+    "set",
+    "session-key",
+    "inbound",
+    "outbound",
+    "esp",
+    "ah",
+    "cipher",
+    "authenticator",
+    "ip",
+    "xfrm",
+    "state",
+    "add",
+    "update",
+    "src",
+    "dst",
+    "proto",
+    "spi",
+    "reqid",
+    "mode",
+    "tunnel",
+    "transport",
+    "replay-window",
+    "flag",
+    "esn",
+    "af-unspec",
+    "auth",
+    "auth-trunc",
+    "enc",
+    "aead",
+    "encap",
+    "espinudp",
+    "sel",
+    "if_id",
+    "mark",
+    "mask",
+    "dir",
+    "in",
+    "out",
+    "sport",
+    "dport",
+];
+
+/// Whether a line is the rest of one that the edge of a terminal broke: its first word, put to the last of the line before, makes a
+/// key, a number, an address or a word of such a command, and what follows is of that kind too. Another command, and a note, is not.
+fn completes(line: &str, next: &str) -> bool {
+    let last =
+        if line.ends_with(char::is_whitespace) { "" } else { line.split_whitespace().last().unwrap_or_default() };
+    let mut words = next.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let glued = format!("{last}{first}");
+    // A piece of a key can hardly be anything else.
+    if is_hex(&glued) && first.len() >= SURE && first.bytes().any(|b| b.is_ascii_digit()) {
+        return true;
+    }
+    let known = |word: &str| {
+        let word = word.trim_end_matches([';', ',']).trim_matches(['"', '\'']);
+        let algorithm =
+            word.contains(['(', '-', ':']) && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"()-:_".contains(&b));
+        let net = word.split('/').next().unwrap_or_default();
+        is_hex(word) || algorithm || WORDS.contains(&word) || word == "\\" || address(net).is_some()
+    };
+    known(&glued) && words.all(known)
+}
+
+/// Digits that a piece of a key has at least where nothing else is looked at.
+const SURE: usize = 6;
+
+fn is_hex(word: &str) -> bool {
+    let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")).unwrap_or(word);
+    digits.trim_end_matches(';').bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// The words of a session-key command, with or without the map before it.

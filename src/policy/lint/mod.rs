@@ -12,7 +12,7 @@ mod stale;
 use std::collections::BTreeMap;
 
 use super::limits::MAX_PROBLEMS;
-use super::{Problem, View, fix};
+use super::{Problem, Secret, View, fix};
 use crate::model::Protocol;
 use crate::transform::Suite;
 
@@ -39,6 +39,7 @@ fn found(view: &View<'_>) -> Vec<Problem> {
     problems.extend(crate::policy::lint::maps::acl::problems(view, &facing));
     problems.extend(crate::policy::lint::maps::overlap::problems(view));
     problems.extend(crate::policy::lint::ends::reach::problems(view));
+    problems.extend(crate::policy::lint::ends::selectors::problems(view));
     problems.extend(crate::policy::lint::ends::ike::problems(view, &facing));
     problems.extend(counters::problems(view));
     problems.extend(crate::policy::lint::ends::links::problems(view));
@@ -102,6 +103,11 @@ pub(super) fn fits(suite: &Suite, protocol: Protocol, cipher: bool, bits: u32) -
         Some(named) => Some(bits == named || bits == named + esp.cipher.salt * 8),
         None => esp.cipher.accepts_key_material(bits),
     }
+}
+
+/// Whether two keys of DES are the same but for bits that are not used.
+pub(super) fn one_des_key(a: &Option<Secret>, b: &Option<Secret>) -> bool {
+    a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a.same_but_parity(b))
 }
 
 /// Whether two suites are the same; a key length that only one of them names is no difference.

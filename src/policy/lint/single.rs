@@ -99,12 +99,23 @@ fn renumbered(view: &View<'_>, facing: &[Facing], stated: &Stated, mut problem: 
     problem
 }
 
+/// Whether a key of a Linux kernel lacks the salt behind it, which is a part of its key (RFC 4106 section 8.1: 20, 28 or 36 octets).
+fn without_salt(stated: &Stated, suite: &Suite, bits: u32) -> bool {
+    let salted = ["rfc4106(", "rfc4309(", "rfc4543(", "rfc7539esp("].iter().any(|name| stated.words.contains(name));
+    let esp = suite.esp.filter(|_| salted && stated.protocol == Protocol::Esp);
+    esp.is_some_and(|esp| {
+        esp.cipher.salt > 0
+            && bits.checked_sub(esp.cipher.salt * 8).is_none_or(|bare| esp.cipher.keys.accept(bare) == Some(false))
+    })
+}
+
 /// Names of the algorithms whose key has a length that they do not take, with the length.
 fn misfits(stated: &Stated) -> Vec<(String, u32)> {
     let Some(suite) = &stated.suite else { return Vec::new() };
     let wrong = |key: &Option<Secret>, cipher: bool| {
         let bits = key.as_ref().and_then(Secret::bits)?;
-        (fits(suite, stated.protocol, cipher, bits) == Some(false)).then_some(bits)
+        let short = cipher && without_salt(stated, suite, bits);
+        (short || fits(suite, stated.protocol, cipher, bits) == Some(false)).then_some(bits)
     };
     let esp = suite.esp.filter(|_| stated.protocol == Protocol::Esp);
     let integrity = if stated.protocol == Protocol::Ah { suite.ah } else { esp.and_then(|esp| esp.integrity) };

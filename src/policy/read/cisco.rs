@@ -128,7 +128,28 @@ impl Cisco {
     pub(in crate::policy) fn open(&mut self, words: &[&str], builder: &mut Builder) -> Read {
         let whole = whole(words);
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
-        self.command(&whole.join(" "), &words, builder)
+        match self.uncompared(&words, builder) {
+            Read::Foreign => self.command(&whole.join(" "), &words, builder),
+            read => read,
+        }
+    }
+
+    /// Commands that are known and not followed: that is said.
+    fn uncompared(&mut self, words: &[&str], builder: &mut Builder) -> Read {
+        let in_interface = matches!(self.block, Block::Interface(_));
+        match words {
+            ["crypto", "keyring", ..]
+            | ["crypto", "ikev2", "keyring", ..]
+            | ["crypto", "ikev1", "policy", ..]
+            | ["tunnel-group", _, "ipsec-attributes"] => {
+                builder.wrong("IKE in these words (keyrings, policies and tunnel groups of ASA) is not compared");
+                self.block = Block::Other;
+            }
+            ["no", "crypto", "map", ..] if !in_interface => builder.wrong(map::NOT_UNDONE),
+            ["no", "crypto", "ipsec", "transform-set", ..] => builder.wrong(map::NOT_UNDONE),
+            _ => return Read::Foreign,
+        }
+        Read::Understood
     }
 
     /// Whether a line of the present block that no reader takes concerns an SA whatever it says.
@@ -344,6 +365,10 @@ fn profile_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
             if let Some(profile) = builder.router().and_then(|router| router.profiles.get_mut(name)) {
                 profile.extend(redact::names(sets).iter().map(|set| ((*set).to_owned(), cite.clone())));
             }
+            Read::Understood
+        }
+        ["set", "pfs", ..] => {
+            builder.wrong(map::PFS);
             Read::Understood
         }
         ["set", ..] => Read::Understood,

@@ -28,9 +28,7 @@ impl Reader for Setkey {
     fn open(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
         *self = Self::default();
         match words {
-            ["add", src, dst, "esp" | "ah", ..] if address(src).is_some() && address(dst).is_some() => {
-                self.take(words, builder);
-            }
+            ["add", rest @ ..] if is_add(rest) => self.take(words, builder),
             ["spdadd", ..] => self.take(words, builder),
             ["flush;" | "spdflush;"] | ["flush;", "spdflush;"] | ["setkey", ..] => {}
             _ if text.starts_with("#!") && text.contains("setkey") => {}
@@ -93,11 +91,14 @@ impl Setkey {
                 break;
             }
             if self.command.len() < MAX_WORDS {
-                self.command.push(bare(word).to_owned());
+                // A key in quotes is the octets themselves.
+                let quoted = word.starts_with('"');
+                self.command.push(if quoted { word.trim_end_matches(';').to_owned() } else { bare(word).to_owned() });
             }
             if word.ends_with(';') {
                 let command = std::mem::take(&mut self.command);
                 let words: Vec<&str> = command.iter().map(String::as_str).collect();
+                let words = without_flags(&words);
                 match words.as_slice() {
                     ["add", src, dst, protocol, number, rest @ ..] => add(src, dst, protocol, number, rest, builder),
                     ["spdadd", rest @ ..] => self.policy(rest, builder),
@@ -154,6 +155,29 @@ impl Setkey {
     }
 }
 
+/// `-4`, `-6`, `-n` and `-46n` behind `add` and `spdadd` say how names are looked up.
+fn is_flag(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|flags| !flags.is_empty() && flags.bytes().all(|b| b"46n".contains(&b)))
+}
+
+fn is_add(words: &[&str]) -> bool {
+    let start = words.iter().take_while(|word| is_flag(word)).count();
+    matches!(words.get(start..), Some([src, dst, "esp" | "ah", ..]) if address(src).is_some() && address(dst).is_some())
+}
+
+fn without_flags<'w>(words: &[&'w str]) -> Vec<&'w str> {
+    let (first, rest) = words.split_at(words.len().min(1));
+    first.iter().chain(rest.iter().skip_while(|word| is_flag(word))).copied().collect()
+}
+
+/// A key in hex digits, or in quotes as text whose octets are the key.
+fn typed(word: &str) -> Secret {
+    match word.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(text) => Secret::new(&text.bytes().map(|b| format!("{b:02x}")).collect::<String>()),
+        None => Secret::new(bare(word)),
+    }
+}
+
 /// `add A B esp 0x1001 -m tunnel -E aes-cbc 0x... -A hmac-sha1 0x...`.
 fn add(src: &str, dst: &str, protocol: &str, number: &str, rest: &[&str], builder: &mut Builder) {
     let (Some(src), Some(dst), Some(spi)) = (address(src), address(dst), spi(number)) else {
@@ -174,12 +198,12 @@ fn add(src: &str, dst: &str, protocol: &str, number: &str, rest: &[&str], builde
             }
             ("-E", [name, key, more @ ..]) => {
                 names.extend(known(cipher(name), builder));
-                sa.cipher = Some(Secret::new(bare(key)));
+                sa.cipher = Some(typed(key));
                 more
             }
             ("-A", [name, key, more @ ..]) => {
                 names.extend(known(integrity(name, protocol), builder));
-                sa.authenticator = Some(Secret::new(bare(key)));
+                sa.authenticator = Some(typed(key));
                 more
             }
             _ => more,

@@ -104,7 +104,9 @@ impl Reader for ShowMap {
             [name, "{", transforms @ ..] if name.ends_with(':') => {
                 self.set(name.trim_end_matches(':'), transforms, builder)
             }
-            ["Interfaces", "using", "crypto", "map", name] => self.carried = Some((*name).to_owned()),
+            ["Interfaces", "using", "crypto", "map", name] => {
+                self.carried = Some(name.strip_suffix(':').unwrap_or(name).to_owned());
+            }
             [interface] if self.carried.is_some() && interface.bytes().any(|b| b.is_ascii_digit()) => {
                 let name = interface_name(interface);
                 let cite = builder.cite_made(&name);

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::mixed;
 use crate::model::{Address, Protocol, Spi};
 use crate::policy::facts::router::Way;
 use crate::policy::facts::slip::slip;
 use crate::policy::facts::stated::{Basis, Stated};
-use crate::policy::lint::agree;
 use crate::policy::lint::{Facing, linux};
+use crate::policy::lint::{agree, one_des_key};
 use crate::policy::{Cite, Mode, Problem, Secret, View, fix};
 
 /// SPIs named in an evidence.
@@ -25,11 +26,11 @@ struct Ends<'s> {
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
     // Manual entries that face each other are compared line by line (`entries`).
-    let paired: BTreeSet<((usize, usize), (usize, usize))> =
-        facing.iter().flat_map(|pair| [(pair.a, pair.b), (pair.b, pair.a)]).collect();
+    let placed: BTreeSet<(usize, usize)> = facing.iter().flat_map(|pair| [pair.a, pair.b]).collect();
+    // An entry that has its counterpart is compared with no other: its peer may be the line that is wrong.
     let paired = |out: &Stated, inward: &Stated| {
         let at = |one: &Stated| Some((one.router, one.map.filter(|_| one.basis == Basis::Manual)?));
-        at(out).zip(at(inward)).is_some_and(|pair| paired.contains(&pair))
+        at(out).zip(at(inward)).is_some_and(|(out, inward)| placed.contains(&out) && placed.contains(&inward))
     };
     let mut directions: BTreeMap<Direction, Ends<'_>> = BTreeMap::new();
     for stated in view.stated.iter().filter(|stated| stated.basis != Basis::Listed) {
@@ -104,9 +105,14 @@ fn compare(
         // One SA on each side is the same one, whatever its number.
         let alone = || if out.len() == 1 && inward.len() == 1 { inward.first().copied() } else { None };
         if let Some(other) = same.or_else(alone) {
-            problems.extend(key_problem(view, direction, one, other));
+            // Keys of different algorithms are different keys whatever they are.
+            if one.suite.zip(other.suite).is_none_or(|(one, other)| agree(&one, &other)) {
+                problems.extend(key_problem(view, direction, one, other));
+            }
             if one.basis == Basis::InForce && other.basis == Basis::InForce {
                 problems.extend(suite_problem(view, one, other));
+            } else if one.basis != other.basis {
+                problems.extend(mixed::problems(view, one, other));
             }
         }
     }
@@ -188,7 +194,8 @@ fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, i
     // An unreadable key says nothing of the other end's.
     let differ = |a: &Option<Secret>, b: &Option<Secret>| a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a.differs(b));
     let mut which = Vec::new();
-    if differ(&out.cipher, &inward.cipher) {
+    let des = [out, inward].iter().all(|one| one.words.contains("des"));
+    if differ(&out.cipher, &inward.cipher) && !(des && one_des_key(&out.cipher, &inward.cipher)) {
         which.push("encryption keys");
     }
     if differ(&out.authenticator, &inward.authenticator) {

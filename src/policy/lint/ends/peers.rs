@@ -43,6 +43,11 @@ pub(in crate::policy::lint) fn facing(view: &View<'_>) -> Vec<Facing> {
     }
     let doubtful: Vec<Facing> = pairs.iter().copied().filter(|pair| is_outdone(view, *pair, &pairs)).collect();
     pairs.retain(|pair| !doubtful.contains(pair));
+    let strangers: Vec<Facing> = pairs.iter().copied().filter(|pair| shared_sas(view, pair.a, pair.b) == 0).collect();
+    for (stranger, meant) in strangers.iter().filter_map(|pair| Some((*pair, elsewhere(view, *pair)?))) {
+        pairs.remove(&stranger);
+        pairs.extend(meant);
+    }
     let left: Vec<Place> = places(view).into_iter().filter(|at| !paired(&pairs, *at)).collect();
     pairs.extend(by_contents(view, &left));
     pairs.into_iter().collect()
@@ -56,6 +61,39 @@ fn is_outdone(view: &View<'_>, pair: Facing, pairs: &BTreeSet<Facing>) -> bool {
         let routers = (other.a.0, other.b.0) == (pair.a.0, pair.b.0);
         *other != pair && routers && (other.a == pair.a || other.b == pair.b) && speaks(other) > own
     })
+}
+
+/// Where two entries of which one names the other's router have nothing in common: the pairs that they belong to, if all that either
+/// states, SPIs and keys, is another router's. A `set peer` that names the wrong one of two routers is one line; keys and lists are many.
+fn elsewhere(view: &View<'_>, pair: Facing) -> Option<Vec<Facing>> {
+    let all = places(view);
+    if all.len() > COMPARED {
+        return None;
+    }
+    let best = |at: Place| -> Option<Place> {
+        let others = all.iter().copied().filter(|other| other.0 != at.0);
+        only_best(others.map(|other| (kinship(view, at, other), other)))
+    };
+    let meant = |at: Place, not: Place| {
+        best(at).filter(|other| *other != not && best(*other) == Some(at) && shared_sas(view, at, *other) == 2)
+    };
+    let found: Vec<Facing> = [(pair.a, pair.b), (pair.b, pair.a)]
+        .into_iter()
+        .filter_map(|(at, not)| Some(ordered(at, meant(at, not)?)))
+        .collect();
+    (!found.is_empty()).then_some(found)
+}
+
+/// In how many of the two directions two entries agree in an SPI.
+fn shared_sas(view: &View<'_>, here: Place, there: Place) -> usize {
+    let (Some(own), Some(theirs)) = (view.entry(here.0, here.1), view.entry(there.0, there.1)) else { return 0 };
+    let answered = |inbound: &bool| {
+        own.keys.iter().filter(|key| key.inbound == *inbound).any(|key| {
+            let same = (key.protocol, key.spi);
+            theirs.keys.iter().any(|other| other.inbound != *inbound && (other.protocol, other.spi) == same)
+        })
+    };
+    [true, false].iter().filter(|inbound| answered(inbound)).count()
 }
 
 fn places(view: &View<'_>) -> Vec<Place> {
@@ -180,18 +218,28 @@ fn keying(view: &View<'_>, pair: Facing) -> Option<Problem> {
     }
     let (manual, ike, first) = if a.keying == Keying::Manual { (pair.a, pair.b, b) } else { (pair.b, pair.a, a) };
     let (by_hand, negotiating) = (view.name(manual.0), view.name(ike.0));
+    let foreign = |at: Place| view.policies.routers.get(at.0).is_some_and(|router| router.maker.is_some());
+    let lines = |evidence: String| {
+        Problem::new("config-keying-mismatch", evidence)
+            .about(format!("{} < > {}", view.name(pair.a.0), view.name(pair.b.0)))
+            .lines(view.policies, pair.a.0, [&a.cite])
+            .lines(view.policies, pair.b.0, [&b.cite])
+    };
+    if foreign(pair.a) || foreign(pair.b) {
+        let evidence = format!(
+            "{by_hand} has keys that were typed in and {negotiating} negotiates with IKE ({} {}): {negotiating} waits for IKE that {by_hand} never \
+             speaks. Which of the two is meant is not determined by these texts.",
+            first.name, first.number
+        );
+        return Some(lines(evidence));
+    }
     let evidence = format!(
         "{by_hand} has manual keys (ipsec-manual) and {negotiating} negotiates with IKE (ipsec-isakmp, crypto map {} {}): {negotiating} \
          waits for IKE that {by_hand} never speaks. IOS does not change the kind of an entry: on one of the two the entry must be taken \
          out and typed anew with the other's kind.",
         first.name, first.number
     );
-    Some(
-        Problem::new("config-keying-mismatch", evidence)
-            .about(format!("{} < > {}", view.name(pair.a.0), view.name(pair.b.0)))
-            .lines(view.policies, pair.a.0, [&a.cite])
-            .lines(view.policies, pair.b.0, [&b.cite]),
-    )
+    Some(lines(evidence))
 }
 
 /// Where an entry leaves from, as its own router says it: the interface, and its addresses, the likeliest first.
@@ -225,7 +273,7 @@ fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
     let (own, other) = (view.entry(here.0, here.1)?, view.entry(there.0, there.1)?);
     let router = view.policies.routers.get(here.0)?;
     let Leaving { interface, addresses, cites, by_source } = leaving(router, own)?;
-    if other.peers.is_empty() || other.peers.iter().any(|(peer, _)| addresses.contains(peer)) {
+    if other.peers.is_empty() || other.unread.peer || other.peers.iter().any(|(peer, _)| addresses.contains(peer)) {
         return None;
     }
     // The map is on the wrong interface, and the peer's line is right.

@@ -115,6 +115,10 @@ fn blocked(view: &View<'_>, at: usize, router: &Router, name: &str, map: &str, p
     let Some(list) = router.acls.get(filter).filter(|_| !router.forwarding.vague.contains(filter)) else {
         return problems;
     };
+    // A list without a line filters nothing yet: the deny at its end comes with the first line (but for very old releases).
+    if list.permits.is_empty() && list.denies.is_empty() {
+        return problems;
+    }
     for (number, entry) in router.maps.iter().enumerate().filter(|(_, entry)| entry.name == map) {
         let Some((peer, _)) = entry.peers.first() else { continue };
         let local = view.local(at, number);

@@ -6,7 +6,7 @@ use crate::model::report::Severity;
 use crate::model::{Protocol, SaKey};
 use crate::policy::facts::router::{Installed, Mode, Numbering};
 use crate::policy::facts::secret::Secret;
-use crate::policy::lint::agree;
+use crate::policy::lint::{agree, one_des_key};
 
 /// A state: host, and number among the host's.
 pub(super) type Place = (usize, usize);
@@ -43,7 +43,7 @@ fn difference(aspect: Aspect, x: &Installed, y: &Installed) -> Option<(String, S
     let (kx, ky) = (kernel(x)?, kernel(y)?);
     match aspect {
         Aspect::Algorithms => {
-            let (a, b) = (suite_of(x)?, suite_of(y)?);
+            let (Some(a), Some(b)) = (suite_of(x), suite_of(y)) else { return in_words(x, y) };
             if agree(&a, &b) {
                 return None;
             }
@@ -68,7 +68,7 @@ fn difference(aspect: Aspect, x: &Installed, y: &Installed) -> Option<(String, S
             }
             let what = which.join(" and ");
             let effect = if which.contains(&"authentication key")
-                || suite_of(x)?.esp.is_some_and(|esp| esp.cipher.icv > 0)
+                || suite_of(x).and_then(|suite| suite.esp).is_some_and(|esp| esp.cipher.icv > 0)
             {
                 "the receiver finds the SA and drops every packet, because its integrity check fails (XfrmInStateProtoError)"
             } else {
@@ -118,6 +118,22 @@ fn difference(aspect: Aspect, x: &Installed, y: &Installed) -> Option<(String, S
     }
 }
 
+/// Algorithms that are not in the catalogue, or have an ICV of another length than there: what the kernel says of them is compared.
+fn in_words(x: &Installed, y: &Installed) -> Option<(String, String, String)> {
+    let unknown = |sa: &Installed| sa.words.is_empty() || sa.words.contains("unknown");
+    let sorted = |sa: &Installed| {
+        let mut words: Vec<String> = sa.words.split(' ').map(str::to_owned).collect();
+        words.sort_unstable();
+        words
+    };
+    if unknown(x) || unknown(y) || sorted(x) == sorted(y) {
+        return None;
+    }
+    let effect = "the receiver takes other bytes for the ICV, or cannot verify what it receives, and drops every packet; keys are not \
+                  compared";
+    Some((x.words.clone(), y.words.clone(), effect.to_owned()))
+}
+
 fn readable(key: &Option<Secret>) -> Option<&Secret> {
     key.as_ref().filter(|key| key.bits().is_some())
 }
@@ -126,7 +142,8 @@ fn differing_keys(x: &Installed, y: &Installed) -> Vec<&'static str> {
     let differ =
         |a: &Option<Secret>, b: &Option<Secret>| matches!((readable(a), readable(b)), (Some(a), Some(b)) if a != b);
     let mut which = Vec::new();
-    if differ(&x.cipher, &y.cipher) {
+    let des = [x, y].iter().all(|sa| sa.words.contains("des"));
+    if differ(&x.cipher, &y.cipher) && !(des && one_des_key(&x.cipher, &y.cipher)) {
         which.push("encryption key");
     }
     if differ(&x.authenticator, &y.authenticator) {
@@ -240,7 +257,9 @@ fn wrong_side(
     };
     let same_tunnel = |sa: &Installed| [sa.src, sa.dst].iter().all(|end| [x.src, x.dst, y.src, y.dst].contains(end));
     let (mut with_first, mut with_second) = (0, 0);
-    for (_, Entry { now, .. }) in others(out).chain(others(inward)) {
+    // What was read counts: a state that was corrected, perhaps at the wrong end, speaks for nobody.
+    for (_, Entry { was, .. }) in others(out).chain(others(inward)) {
+        let Some(now) = was else { continue };
         if !same_tunnel(now) || now.protocol != x.protocol || now.spi == x.spi && now.src == x.src {
             continue;
         }

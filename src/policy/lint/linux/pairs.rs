@@ -280,7 +280,8 @@ fn missing(view: &View<'_>, hosts: &mut [Host<'_>], taken: &BTreeSet<Place>, ver
         let Some(peer) = peer_without(hosts, place, &sa) else { continue };
         let (name, router) = (host.name, host.router);
         let sends = outbound(host, &sa) == Some(true);
-        let Some(other) = hosts.get(peer) else { continue };
+        let known = |host: &&Host<'_>| view.policies.routers.get(host.router).is_some_and(|one| !one.unread_states);
+        let Some(other) = hosts.get(peer).filter(known) else { continue };
         let (Some(src), Some(dst)) = (sa.src, sa.dst) else { continue };
         let new = counterpart(other, &sa);
         let effect = if sends {

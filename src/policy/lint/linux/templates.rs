@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::super::super::{Mode, Problem, View};
+use super::super::super::{Mode, Net, Problem, View};
 use super::model::{Host, Target, Verdict, effect, ends, kernel, title};
 use crate::model::Address;
 use crate::model::report::Severity;
 use crate::policy::facts::router::Installed;
-use crate::policy::read::xfrm::{Direction, Template, XfrmPolicy};
+use crate::policy::read::xfrm::{Direction, KernelState, Template, XfrmPolicy};
+use crate::policy::words::address;
 
 /// What a template and a state can differ in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -23,6 +24,9 @@ enum Attribute {
     /// Neither can be put right by the other: a selector that the state's addresses are not in.
     Selector,
 }
+
+/// States that are looked through for one that a template would have, but for its own selector.
+const LOOKED_AT: usize = 256;
 
 /// A template without any state: host, policy, template.
 pub(super) type Wanted = (usize, usize, usize);
@@ -82,11 +86,26 @@ fn differences(policy: &XfrmPolicy, template: &Template, sa: &Installed) -> Vec<
     // An inbound packet may carry a mark that a firewall rule or a tunnel interface gave it.
     add(Attribute::Mark, out && !extra.mark.found_by(policy.mark));
     add(Attribute::IfId, extra.if_id != policy.if_id && (out || policy.if_id != 0));
+    add(Attribute::Selector, out && excludes(extra, policy));
     let ends_of_selector = template.src.is_none() && template.dst.is_none() && policy.templates.len() == 1;
     if let (true, Some(selector), Some(src), Some(dst)) = (ends_of_selector, &policy.selector, sa.src, sa.dst) {
         add(Attribute::Selector, !selector.src.contains(src) || !selector.dst.contains(dst));
     }
     differ
+}
+
+/// Whether a state's own selector takes none of the packets of a policy: the kernel passes it over (`xfrm_state_look_at`).
+fn excludes(extra: &KernelState, policy: &XfrmPolicy) -> bool {
+    let (Some(own), Some(asked)) = (&extra.selector, &policy.selector) else { return false };
+    let words: Vec<&str> = own.split(' ').collect();
+    let net = |keyword: &str| -> Option<Net> {
+        let word = words.iter().position(|word| *word == keyword).and_then(|at| words.get(at + 1))?;
+        let (base, prefix) = word.split_once('/').map_or((*word, None), |(base, prefix)| (base, Some(prefix)));
+        let base = address(base)?;
+        prefix.map_or(Some(Net::host(base)), |prefix| Net::prefix(base, prefix.parse().ok()?))
+    };
+    let apart = |keyword: &str, asked: &Net| net(keyword).is_some_and(|own| !own.overlaps(asked));
+    apart("src", &asked.src) || apart("dst", &asked.dst)
 }
 
 /// The state that a template most likely means: one that no template asks for, or one that only its mirror in another direction
@@ -343,19 +362,31 @@ fn correct(
 pub(super) fn without_state(view: &View<'_>, hosts: &[Host<'_>], wanted: &[Wanted], verdicts: &mut Vec<Verdict>) {
     let mut told: BTreeSet<(usize, Option<Address>, Option<Address>, u32)> = BTreeSet::new();
     for &(at, policy_at, template_at) in wanted {
-        let Some(host) = hosts.get(at) else { continue };
+        // A state that could not be read may be the one.
+        let known = |host: &&Host<'_>| view.policies.routers.get(host.router).is_some_and(|one| !one.unread_states);
+        let Some(host) = hosts.get(at).filter(known) else { continue };
         let Some(policy) = host.policies.get(policy_at).map(|entry| &entry.now) else { continue };
         let Some(template) = policy.templates.get(template_at) else { continue };
         if !told.insert((at, template.src, template.dst, template.reqid)) {
             continue;
         }
-        let evidence = format!(
+        let mut evidence = format!(
             "{}: no state answers the template of the {} ({}): {}, unless IKE negotiates one when traffic asks for it.",
             host.name,
             title(policy),
             template.cite.text,
             effect(policy.direction)
         );
+        let passed_over = host.states.iter().take(LOOKED_AT).map(|state| &state.now).find(|sa| {
+            let ends = (sa.src, sa.dst) == (template.src, template.dst);
+            ends && kernel(sa).is_some_and(|extra| excludes(extra, policy))
+        });
+        if let Some(sa) = passed_over {
+            evidence.push_str(&format!(
+                " The state with SPI {} has a selector of its own (`sel`) that takes none of these packets.",
+                sa.spi.0
+            ));
+        }
         let problem = Problem::new("config-state-missing", evidence)
             .severity(Severity::Warning)
             .about(host.name)

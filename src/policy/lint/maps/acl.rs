@@ -6,7 +6,7 @@ use crate::policy::facts::router::{Acl, Denied, Router};
 use crate::policy::lint::blame;
 use crate::policy::lint::blame::Side;
 use crate::policy::lint::{Facing, near};
-use crate::policy::{Cite, Net, Problem, Selector, View, fix};
+use crate::policy::{Cite, Net, Problem, Selector, View, fix, names};
 
 /// Selectors named in an evidence.
 const NAMED: usize = 4;
@@ -49,43 +49,13 @@ fn end<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<End<'v>> {
     known.then_some(End { at: at.0, router, host: &router.name, name, list, peer })
 }
 
-/// A selector with the numbers of protocols and ports by their names.
-fn normal(selector: &Selector) -> Selector {
-    let word = |word: &str| {
-        match word {
-            "1" => "icmp",
-            "6" => "tcp",
-            "17" => "udp",
-            "47" => "gre",
-            "50" => "esp",
-            "51" => "ahp",
-            "www" => "80",
-            "telnet" => "23",
-            "smtp" => "25",
-            "domain" => "53",
-            "isakmp" => "500",
-            "non500-isakmp" => "4500",
-            "snmp" => "161",
-            "bgp" => "179",
-            "ftp" => "21",
-            "ntp" => "123",
-            "syslog" => "514",
-            other => other,
-        }
-        .to_owned()
-    };
-    let port = |port: &str| {
-        let words: Vec<String> = port
-            .split(' ')
-            .enumerate()
-            .map(
-                |(at, one)| if at == 0 || one.bytes().all(|b| b.is_ascii_digit()) { one.to_owned() } else { word(one) },
-            )
-            .collect();
-        words.join(" ")
-    };
+/// What a selector selects, however its protocol and ports are written.
+pub(in crate::policy::lint) type Meaning = (Result<u8, String>, [Net; 2], [Result<Vec<(u16, u16)>, String>; 2]);
+
+pub(in crate::policy::lint) fn meaning(selector: &Selector) -> Meaning {
     let Selector { protocol, src, src_port, dst, dst_port } = selector;
-    Selector { protocol: word(protocol), src: *src, src_port: port(src_port), dst: *dst, dst_port: port(dst_port) }
+    let port = |port: &str| names::ports(port).ok_or_else(|| port.to_owned());
+    (names::protocol(protocol).ok_or_else(|| protocol.clone()), [*src, *dst], [port(src_port), port(dst_port)])
 }
 
 fn pair_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
@@ -326,9 +296,9 @@ fn support(own: &End<'_>, far: &End<'_>, line: &Selector) -> usize {
 
 /// The lines of a list that have no mirror image in the other.
 fn odd<'a>(list: &'a Acl, other: &Acl) -> Vec<(&'a Selector, &'a Cite)> {
-    let there: BTreeSet<Selector> = other.permits.iter().map(|(selector, _)| normal(&selector.mirrored())).collect();
+    let there: BTreeSet<Meaning> = other.permits.iter().map(|(selector, _)| meaning(&selector.mirrored())).collect();
     let all = list.permits.iter().map(|(selector, cite)| (selector, cite));
-    all.filter(|(selector, _)| !there.contains(&normal(selector))).collect()
+    all.filter(|(selector, _)| !there.contains(&meaning(selector))).collect()
 }
 
 /// Packets that `list` leaves out, and that `other` selects for the way back: no line of it leaves any of them out.

@@ -1,12 +1,13 @@
 //! Manual entries that face each other: SPIs and keys of each direction.
 
+use super::session::{differ, key, keys_differ, keys_in_common, same_keys};
 use crate::model::{Protocol, SaKey};
 use crate::policy::facts::router::{Keying, SessionKey};
 use crate::policy::facts::slip::slip;
 use crate::policy::facts::stated::{ios_suite, sets, uses};
 use crate::policy::lint::blame;
 use crate::policy::lint::blame::Side;
-use crate::policy::lint::{Facing, fits};
+use crate::policy::lint::{Facing, agree, fits, one_des_key};
 use crate::policy::{MapEntry, Problem, Secret, View, fix};
 use crate::transform::Suite;
 
@@ -24,14 +25,18 @@ struct Pair<'v> {
     at: Facing,
     a: &'v MapEntry,
     b: &'v MapEntry,
+    /// The side whose transform set is known to be the wrong one: nothing is measured by that set.
+    wrong_set: Option<Side>,
 }
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let wrong_sets = super::sets::accused(view, facing);
     for at in facing {
         let (Some(a), Some(b)) = (view.entry(at.a.0, at.a.1), view.entry(at.b.0, at.b.1)) else { continue };
         if a.keying == Keying::Manual && b.keying == Keying::Manual {
-            let pair = Pair { view, at: *at, a, b };
+            let wrong_set = [Side::A, Side::B].into_iter().find(|side| wrong_sets.contains(&side.of(at.a, at.b)));
+            let pair = Pair { view, at: *at, a, b, wrong_set };
             for protocol in [Protocol::Esp, Protocol::Ah] {
                 pair.compare(protocol, &mut problems);
             }
@@ -40,23 +45,12 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
     problems
 }
 
-fn key(entry: &MapEntry, protocol: Protocol, inbound: bool) -> Option<&SessionKey> {
-    entry.keys.iter().find(|key| key.protocol == protocol && key.inbound == inbound)
-}
-
-/// Whether two keys can be compared and differ.
-fn differ(a: Option<&Secret>, b: Option<&Secret>) -> bool {
-    a.zip(b).is_some_and(|(a, b)| a.differs(b))
-}
-
-fn keys_differ(a: &SessionKey, b: &SessionKey) -> bool {
-    differ(a.cipher.as_ref(), b.cipher.as_ref()) || differ(a.authenticator.as_ref(), b.authenticator.as_ref())
-}
-
-/// Whether two lines have the same keys, and can be compared in at least one.
-fn same_keys(a: &SessionKey, b: &SessionKey) -> bool {
-    let readable = |key: &SessionKey| [&key.cipher, &key.authenticator].into_iter().flatten().any(Secret::comparable);
-    readable(a) && readable(b) && !keys_differ(a, b)
+/// The side whose lines give a direction the SPI of the other end.
+fn retyping(direction: Direction<'_>) -> Side {
+    match spi_fault(direction.out, direction.inward) {
+        Some((false, _)) => direction.sender.other(),
+        _ => direction.sender,
+    }
 }
 
 impl Pair<'_> {
@@ -72,7 +66,12 @@ impl Pair<'_> {
         side.of(self.at.a.0, self.at.b.0)
     }
 
+    /// The transforms of a side, as they are once a wrong set is the right one.
     fn suite(&self, side: Side) -> Option<Suite> {
+        self.own_suite(if self.wrong_set == Some(side) { side.other() } else { side })
+    }
+
+    fn own_suite(&self, side: Side) -> Option<Suite> {
         let router = self.view.policies.routers.get(self.router(side))?;
         let set = *sets(router, self.entry(side)).first()?;
         ios_suite(&set.words)
@@ -97,6 +96,11 @@ impl Pair<'_> {
             let crossed = (a_out.spi, a_in.spi) == (b_out.spi, b_in.spi) && a_out.spi != a_in.spi;
             if crossed {
                 problems.push(self.exchanged(protocol, &directions));
+                let turned = [
+                    Direction { sender: Side::A, out: a_in, inward: b_in },
+                    Direction { sender: Side::B, out: b_out, inward: a_out },
+                ];
+                problems.extend(self.keys_of_exchanged(&directions, &turned));
                 return;
             }
             let same_spis = a_out.spi == b_in.spi && b_out.spi == a_in.spi;
@@ -110,8 +114,46 @@ impl Pair<'_> {
             if direction.out.spi != direction.inward.spi {
                 problems.push(self.spi_problem(direction));
             }
-            problems.extend(self.key_problem(direction));
+            problems.extend(self.key_problem(direction, retyping(direction)));
         }
+    }
+
+    /// Keys that differ beside SPIs that are exchanged. Only the numbers were exchanged, or the keys with them: what the lines have in
+    /// common tells; where it does not, nothing is said of keys.
+    fn keys_of_exchanged(&self, straight: &[Direction<'_>], turned: &[Direction<'_>]) -> Vec<Problem> {
+        let common = |directions: &[Direction<'_>]| {
+            directions.iter().map(|direction| keys_in_common(direction.out, direction.inward)).sum::<usize>()
+        };
+        let directions = match common(straight).cmp(&common(turned)) {
+            std::cmp::Ordering::Greater => straight,
+            std::cmp::Ordering::Less => turned,
+            std::cmp::Ordering::Equal => return Vec::new(),
+        };
+        directions.iter().filter_map(|direction| self.key_problem(*direction, Side::A)).collect()
+    }
+
+    /// Whether the sets of both sides have a cipher of the DES family.
+    fn is_des(&self) -> bool {
+        let des = |side: Side| {
+            let router = self.view.policies.routers.get(self.router(side));
+            router.is_some_and(|router| sets(router, self.entry(side)).iter().any(|set| set.words.contains("des")))
+        };
+        des(Side::A) && des(Side::B)
+    }
+
+    fn sets_differ(&self) -> bool {
+        let (a, b) = (self.own_suite(Side::A), self.own_suite(Side::B));
+        a.zip(b).is_some_and(|(a, b)| !agree(&a, &b))
+    }
+
+    /// The line that enters a side's keys of a direction anew, with the number that the two ends have once the SPIs are mended.
+    fn entered(&self, side: Side, direction: Direction<'_>, changed: Side) -> String {
+        if side == changed {
+            return self.retyped(side, direction);
+        }
+        let inbound = side != direction.sender;
+        let own = if inbound { direction.inward } else { direction.out };
+        fix::session_key(inbound, own.protocol, Some(own.spi), self.suite(side).as_ref())
     }
 
     /// The line that gives a side's end of a direction the number of the other end.
@@ -209,10 +251,14 @@ impl Pair<'_> {
         }
     }
 
-    fn key_problem(&self, direction: Direction<'_>) -> Option<Problem> {
+    /// Keys of a direction that differ; `changed` is the side whose lines give it another SPI where the two differ.
+    fn key_problem(&self, direction: Direction<'_>, changed: Side) -> Option<Problem> {
         let (out, inward) = (direction.out, direction.inward);
-        let ciphers = differ(out.cipher.as_ref(), inward.cipher.as_ref());
-        let authenticators = differ(out.authenticator.as_ref(), inward.authenticator.as_ref());
+        let ciphers = differ(out.cipher.as_ref(), inward.cipher.as_ref())
+            && !(self.is_des() && one_des_key(&out.cipher, &inward.cipher))
+            && !self.of_other_sets(direction, true);
+        let authenticators =
+            differ(out.authenticator.as_ref(), inward.authenticator.as_ref()) && !self.of_other_sets(direction, false);
         let which = match (ciphers, authenticators) {
             (true, true) => "encryption keys and authentication keys",
             (true, false) => "encryption keys",
@@ -225,6 +271,9 @@ impl Pair<'_> {
         let used = self.uses(sender, out.protocol) || self.uses(receiver, out.protocol);
         let what = if !used {
             format!("Neither end uses it, because the transform set has no {title}")
+        } else if out.spi != inward.spi || self.sets_differ() {
+            let first = if out.spi == inward.spi { "transform sets" } else { "SPIs" };
+            format!("Once the {first} agree, {to} would still not get what {from} sends")
         } else if authenticators {
             format!(
                 "{to} finds the SA and drops every packet, because its integrity check fails; on the wire everything looks right"
@@ -242,19 +291,41 @@ impl Pair<'_> {
         let problem = self.cited(Problem::new("config-key-mismatch", evidence).about(subject), &[direction]);
         let misfit = |side: Side, key: &SessionKey| self.misfits(side, key, ciphers, authenticators);
         let (wrong_out, wrong_in) = (misfit(sender, out), misfit(receiver, inward));
-        let typed = |side| fix::in_map(self.entry(side), vec![self.retyped(side, direction)]);
+        let typed = |side| fix::in_map(self.entry(side), vec![self.entered(side, direction, changed)]);
         Some(match (wrong_out, wrong_in) {
             (Some(why), None) => blame::decided(problem, from, &why, typed(sender)),
             (None, Some(why)) => blame::decided(problem, to, &why, typed(receiver)),
-            // Where the numbers differ too, their lines enter the keys again.
-            _ if out.spi != inward.spi => problem,
+            // The lines of the SPIs enter keys again; of keys that nobody uses, no more.
+            _ if out.spi != inward.spi && !used => problem,
             _ => blame::one_key(problem, [(from, typed(sender)), (to, typed(receiver))]),
         })
     }
 
+    /// Whether two keys have the lengths that two transform sets ask for which differ: the sets are the fault, and whether it is one
+    /// key cannot be told.
+    fn of_other_sets(&self, direction: Direction<'_>, cipher: bool) -> bool {
+        let Direction { sender, out, inward } = direction;
+        let bits = |key: &SessionKey| {
+            let secret = if cipher { &key.cipher } else { &key.authenticator };
+            secret.as_ref().and_then(Secret::bits)
+        };
+        let (Some(mine), Some(theirs)) = (self.own_suite(sender), self.own_suite(sender.other())) else { return false };
+        if !self.sets_differ() {
+            return false;
+        }
+        let (Some(sent), Some(expected)) = (bits(out), bits(inward)) else { return false };
+        let own = |suite: &Suite, bits: u32| fits(suite, out.protocol, cipher, bits) == Some(true);
+        sent != expected && own(&mine, sent) && own(&theirs, expected)
+    }
+
     /// Why the keys of a line cannot be what was meant: their length.
     fn misfits(&self, side: Side, key: &SessionKey, cipher: bool, authenticator: bool) -> Option<String> {
+        // Of two sets that differ, the one that is right says which length is wrong; where that is open, nothing does.
         let suite = self.suite(side)?;
+        let other = self.suite(side.other());
+        if other.is_some_and(|other| !agree(&suite, &other)) {
+            return None;
+        }
         let bits = |key: &Option<Secret>| key.as_ref().and_then(Secret::bits);
         let wrong = |is_cipher: bool, key_bits: Option<u32>| {
             key_bits.filter(|bits| fits(&suite, key.protocol, is_cipher, *bits) == Some(false))

@@ -5,4 +5,5 @@ pub(super) mod entries;
 pub(super) mod overlap;
 pub(super) mod placement;
 pub(super) mod references;
+mod session;
 pub(super) mod sets;

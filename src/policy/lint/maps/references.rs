@@ -201,10 +201,16 @@ impl Subject<'_> {
         if !given && !whole {
             return None;
         }
-        let missing = self.entry.transform_sets.iter().find(|(name, _)| !self.router.transform_sets.contains_key(name));
+        let Router { transform_sets, forwarding, .. } = self.router;
+        let missing = self
+            .entry
+            .transform_sets
+            .iter()
+            .find(|(name, _)| !transform_sets.contains_key(name) && !forwarding.vague_sets.contains(name));
         let named = missing.map(|(name, _)| name.as_str());
         let only = self.entry.transform_sets.len() <= 1;
-        if named.is_none() && (!self.entry.transform_sets.is_empty() || self.is_bare()) {
+        let unread = self.entry.unread.proposals;
+        if named.is_none() && (!self.entry.transform_sets.is_empty() || unread || self.is_bare()) {
             return None;
         }
         let meant = self.meant_set(named);
@@ -227,7 +233,7 @@ impl Subject<'_> {
     }
 
     fn peer(&self) -> Option<Problem> {
-        if !self.entry.peers.is_empty() || self.is_bare() {
+        if !self.entry.peers.is_empty() || self.entry.unread.peer || self.is_bare() {
             return None;
         }
         let far = self.there.and_then(|there| Some((self.view.name(there.0), self.view.local(there.0, there.1)?)));

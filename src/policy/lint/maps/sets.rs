@@ -91,6 +91,24 @@ fn problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
     if mine == theirs {
         return None;
     }
+    // Other makers do what they were told; the mode that one takes where nothing is said may be either.
+    let foreign = |end: &End<'_>| {
+        let maker = view.policies.routers.get(end.router).and_then(|router| router.maker);
+        maker.is_some_and(|maker| !maker.starts_with("PIX"))
+    };
+    if foreign(&a) && foreign(&b) {
+        if x.mode.is_none() || y.mode.is_none() {
+            return None;
+        }
+        let evidence = format!(
+            "{} has {} mode and {} {} mode: what one sends, the other does not take for what it was told of.",
+            a.host,
+            mine.name(),
+            b.host,
+            theirs.name()
+        );
+        return Some(problem(evidence).severity(Severity::Warning));
+    }
     let evidence = format!(
         "{} has {} mode and {} {} mode. For traffic that a router only forwards, IOS uses tunnel mode regardless of the configuration; \
          for its own (GRE) the two cannot agree.",

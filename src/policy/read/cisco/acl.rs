@@ -6,6 +6,7 @@ use crate::policy::facts::forwarding::{End, Grouped};
 use crate::policy::facts::router::{Acl, Denied};
 use crate::policy::facts::selector::{Net, Selector};
 use crate::policy::form::paste::Read;
+use crate::policy::names;
 use crate::policy::words::address;
 
 pub(super) enum Opened {
@@ -79,6 +80,11 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
         ["permit", rest @ ..] => {
             match selector(rest, builder) {
                 Some((selector, behind)) => {
+                    if unknown(&selector) {
+                        vague(name, builder);
+                        builder
+                            .wrong("a protocol or port by a name that is not known: the access list is not compared");
+                    }
                     // Only what was read is cited: another command, with a key, may stand behind it.
                     let read = all.get(..all.len() - behind.len()).unwrap_or_default().join(" ");
                     let prefix = if numbered { format!("access-list {name} ") } else { String::new() };
@@ -103,6 +109,12 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
     }
 }
 
+/// Whether the number of a protocol or port is not known.
+fn unknown(selector: &Selector) -> bool {
+    let ports = [&selector.src_port, &selector.dst_port];
+    names::protocol(&selector.protocol).is_none() || ports.iter().any(|port| names::ports(port).is_none())
+}
+
 /// Notes that a list selects what is not known here.
 fn vague(name: &str, builder: &mut Builder) {
     if let Some(router) = builder.router() {
@@ -115,12 +127,12 @@ fn grouped(name: &str, permits: bool, words: &[&str], text: &str, builder: &mut 
     let cite = builder.cite(text);
     let mut read = || {
         let (protocol, rest) = words.split_first().filter(|(protocol, _)| plain(protocol))?;
-        let v4 = *protocol != "ipv6";
+        let v4 = !is_v6(words);
         let (src, rest) = end(rest, v4, builder)?;
         let (src_port, rest) = port(rest);
         let (dst, rest) = end(rest, v4, builder)?;
         let (dst_port, _) = port(rest);
-        let protocol = if v4 { (*protocol).to_owned() } else { "ip".to_owned() };
+        let protocol = if *protocol == "ipv6" { "ip".to_owned() } else { (*protocol).to_owned() };
         let frame = Selector { protocol, src: Net::any(v4), src_port, dst: Net::any(v4), dst_port };
         Some((frame, [src, dst]))
     };
@@ -153,7 +165,7 @@ fn selector<'w>(words: &'w [&'w str], builder: &mut Builder) -> Option<(Selector
     if !plain(protocol) {
         return None;
     }
-    let v4 = *protocol != "ipv6";
+    let v4 = !is_v6(words);
     let (src, rest) = net(rest, v4, builder)?;
     let (src_port, rest) = port(rest);
     let (dst, rest) = net(rest, v4, builder)?;
@@ -211,15 +223,29 @@ fn net<'w>(words: &'w [&'w str], v4: bool, builder: &mut Builder) -> Option<(Net
     }
 }
 
+/// Whether the packets of a line are IPv6: its protocol says so, or one of its networks.
+fn is_v6(words: &[&str]) -> bool {
+    let ends = words.iter().map(|word| word.split('/').next().unwrap_or_default());
+    words.first() == Some(&"ipv6") || ends.filter_map(address).any(|end| !end.is_v4())
+}
+
 /// A name of a protocol or port, or a number of at most five digits.
 fn plain(word: &str) -> bool {
     let digits = word.bytes().all(|b| b.is_ascii_digit());
-    if digits { word.len() <= 5 } else { word.len() <= 12 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') }
+    let name = || word.len() <= 18 && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    if digits { word.len() <= 5 } else { name() && !word.starts_with(|c: char| c.is_ascii_digit()) }
 }
 
+/// IOS takes several ports behind `eq` and `neq`.
 fn port<'w>(words: &'w [&'w str]) -> (String, &'w [&'w str]) {
     match words {
-        [how @ ("eq" | "gt" | "lt" | "neq"), port, rest @ ..] if plain(port) => (format!("{how} {port}"), rest),
+        [how @ ("eq" | "neq"), first, rest @ ..] if plain(first) => {
+            let more = rest.iter().take_while(|word| plain(word) && names::port(word).is_some()).count();
+            let (more, rest) = rest.split_at(more);
+            let all: Vec<&str> = std::iter::once(*how).chain([*first]).chain(more.iter().copied()).collect();
+            (all.join(" "), rest)
+        }
+        [how @ ("gt" | "lt"), port, rest @ ..] if plain(port) => (format!("{how} {port}"), rest),
         ["range", from, to, rest @ ..] if plain(from) && plain(to) => (format!("range {from} {to}"), rest),
         _ => (String::new(), words),
     }

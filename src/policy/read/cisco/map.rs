@@ -4,15 +4,14 @@ use crate::model::{Protocol, Spi};
 use crate::policy::Cite;
 use crate::policy::facts::builder::Builder;
 use crate::policy::facts::redact;
-use crate::policy::facts::router::{Keying, MapEntry, Quoted, SessionKey};
+use crate::policy::facts::router::{Keying, MapEntry, Quoted, SessionKey, Unread};
 use crate::policy::facts::secret::Secret;
 use crate::policy::form::paste::Read;
 use crate::policy::limits::MAX_BLOCKS;
 use crate::policy::words::{address, short_for, spi as number};
 
 /// What follows `set` in an entry without saying anything of what is compared.
-const KNOWN: [&str; 17] = [
-    "pfs",
+const KNOWN: [&str; 16] = [
     "ip",
     "identity",
     "isakmp-profile",
@@ -30,6 +29,13 @@ const KNOWN: [&str; 17] = [
     "validate-icmp-errors",
     "tfc-packets",
 ];
+
+/// What is said of a line that takes a part of IPsec out of a configuration.
+pub(super) const NOT_UNDONE: &str =
+    "a `no` command that is not followed: what it takes out is compared as if it were there";
+
+/// What is said of the group of the keys that IKE makes anew.
+pub(super) const PFS: &str = "the group of `set pfs` is not compared";
 
 /// Begins an entry, or goes on with one that was begun before; its place among the router's.
 pub(super) fn open(name: &str, number: &str, kind: &str, builder: &mut Builder) -> Option<usize> {
@@ -73,6 +79,7 @@ pub(in crate::policy) fn entry(name: &str, number: &str, keying: Keying, builder
         transform_sets: Vec::new(),
         acl: None,
         local: None,
+        unread: Unread::default(),
         cite,
     });
     Some(router.maps.len() - 1)
@@ -81,13 +88,7 @@ pub(in crate::policy) fn entry(name: &str, number: &str, keying: Keying, builder
 /// A line of an entry.
 pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
     match words {
-        ["set", "peer", peer, ..] => {
-            let cite = builder.cite_made(&format!("set peer {peer}"));
-            match address(peer) {
-                Some(peer) => edit(at, builder, |entry| entry.peers.push((peer, cite))),
-                None => builder.wrong("a peer that is no address"),
-            }
-        }
+        ["set", "peer", all @ ..] if !all.is_empty() => peers(at, all, builder),
         ["set", session, rest @ ..] if short_for(session, "session-key", 4) => match session_key(rest, builder) {
             Ok(key) => {
                 if [&key.cipher, &key.authenticator].into_iter().flatten().any(|key| key.bits().is_none()) {
@@ -126,11 +127,50 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
                 Read::Understood
             };
         }
+        ["no", "set", "peer" | "transform-set", ..] | ["no", "match", "address", ..] => builder.wrong(NOT_UNDONE),
+        ["set", "ikev2", "ipsec-proposal", proposals @ ..] if !proposals.is_empty() => {
+            builder.wrong("proposals of IKEv2 (`ikev2 ipsec-proposal`) are not compared");
+            edit(at, builder, |entry| entry.unread.proposals = true);
+        }
+        ["set", "pfs", ..] => builder.wrong(PFS),
         ["set", known, ..] if KNOWN.contains(known) => {}
         ["reverse-route", ..] | ["qos", ..] => {}
         _ => return Read::Foreign,
     }
     Read::Understood
+}
+
+/// `set peer A`, on ASA with backups behind it (`set peer A B`); IOS takes a host name too, and `default` or `dynamic` behind it.
+fn peers(at: usize, words: &[&str], builder: &mut Builder) {
+    for (place, word) in words.iter().enumerate() {
+        match address(word) {
+            Some(peer) => {
+                let cite = builder.cite_made(&format!("set peer {peer}"));
+                edit(at, builder, |entry| {
+                    if entry.peers.iter().all(|(known, _)| *known != peer) {
+                        entry.peers.push((peer, cite));
+                    }
+                });
+            }
+            None if place > 0 && matches!(*word, "default" | "dynamic") => {}
+            None if place == 0 && is_host_name(word) => {
+                builder.wrong("a peer by its name: its address is not known, and not compared");
+                edit(at, builder, |entry| entry.unread.peer = true);
+            }
+            None => {
+                if place == 0 {
+                    builder.wrong("a peer that is no address");
+                }
+                break;
+            }
+        }
+    }
+}
+
+/// A name that a router may look up: letters, not only digits and dots, which are an address that was mistyped.
+fn is_host_name(word: &str) -> bool {
+    let legal = word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+    legal && word.len() <= 253 && word.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 /// A command that running text quotes; whether it is one.

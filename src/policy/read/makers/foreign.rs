@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::{Address, Protocol, Spi};
 use crate::policy::Cite;
 use crate::policy::facts::builder::Builder;
-use crate::policy::facts::router::{Display, Installed, Keying, MapEntry, Mode, SessionKey, TransformSet};
+use crate::policy::facts::router::{Display, Installed, Keying, MapEntry, Mode, SessionKey, TransformSet, Unread};
 use crate::policy::facts::secret::Secret;
 
 /// What is known of one direction.
@@ -21,6 +21,8 @@ pub(in crate::policy) struct Half {
 pub(in crate::policy) struct Tunnel {
     pub(in crate::policy) name: String,
     pub(in crate::policy) number: u32,
+    /// Typed keys, or IKE, whose peers and keys are not read.
+    pub(in crate::policy) keying: Keying,
     pub(in crate::policy) cite: Cite,
     pub(in crate::policy) local: Option<(Address, Cite)>,
     pub(in crate::policy) peer: Option<(Address, Cite)>,
@@ -42,6 +44,7 @@ impl Tunnel {
         Self {
             name: name.to_owned(),
             number,
+            keying: Keying::Manual,
             cite,
             local: None,
             peer: None,
@@ -90,12 +93,13 @@ impl Tunnel {
         let entry = MapEntry {
             name: self.name.clone(),
             number: self.number,
-            keying: Keying::Manual,
+            keying: self.keying,
             peers: self.peer.iter().cloned().collect(),
             keys: keys.collect(),
             transform_sets: sets,
             acl: self.acl.clone(),
             local: self.local.as_ref().map(|(own, _)| *own),
+            unread: Unread { peer: self.keying == Keying::Ike, ..Unread::default() },
             cite: self.cite.clone(),
         };
         match router.maps.iter_mut().find(|known| known.name == self.name && known.number == self.number) {

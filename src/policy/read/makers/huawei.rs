@@ -1,16 +1,16 @@
 //! Huawei and H3C: `ipsec policy NAME 10 manual` with its proposal and access list, and `display ipsec sa`.
 
 use super::foreign::{Tunnel, cipher, installed, integrity};
+use super::proposal::Proposal;
 use crate::model::{Address, Protocol};
-use crate::policy::Cite;
 use crate::policy::facts::builder::Builder;
-use crate::policy::facts::router::{Acl, Denied, Display, Installed, Mode, TransformSet, Way};
+use crate::policy::facts::router::{Acl, Denied, Display, Installed, Keying, Mode, Way};
 use crate::policy::facts::secret::Secret;
 use crate::policy::facts::selector::{Net, Selector};
 use crate::policy::form::paste::{Read, Reader};
 use crate::policy::words::{address, spi};
 
-const MAKER: &str = "Huawei";
+pub(super) const MAKER: &str = "Huawei";
 
 /// The view that lines belong to.
 #[derive(Default)]
@@ -19,22 +19,11 @@ enum View {
     System,
     Policy(Box<Tunnel>),
     Proposal(Proposal),
-    List(String),
+    /// A list, by its name and its number.
+    List(Vec<String>),
     Interface(String),
     Display(Box<Shown>),
     Other,
-}
-
-/// Algorithms of a proposal.
-struct Proposal {
-    name: String,
-    cite: Cite,
-    ah: bool,
-    esp: bool,
-    cipher: Option<&'static str>,
-    esp_integrity: Option<&'static str>,
-    ah_integrity: Option<&'static str>,
-    mode: Option<Mode>,
 }
 
 /// What `display ipsec sa` said of the tunnel whose SAs follow.
@@ -60,30 +49,28 @@ impl Reader for Huawei {
                 builder.hostname(name, &format!("sysname {name}"));
                 self.view = View::System;
             }
-            ["ipsec", "policy", name, number, "manual", ..] if number.parse::<u32>().is_ok() => {
-                let cite = builder.cite_made(&format!("ipsec policy {name} {number} manual"));
-                let tunnel = Tunnel::new(name, number.parse().unwrap_or_default(), cite);
+            ["ipsec", "policy", name, number, kind @ ("manual" | "isakmp")] if number.parse::<u32>().is_ok() => {
+                let cite = builder.cite_made(&format!("ipsec policy {name} {number} {kind}"));
+                let mut tunnel = Tunnel::new(name, number.parse().unwrap_or_default(), cite);
+                if *kind == "isakmp" {
+                    tunnel.keying = Keying::Ike;
+                }
                 tunnel.store(MAKER, builder);
                 self.view = View::Policy(Box::new(tunnel));
             }
             ["ipsec", "policy", _, _, "isakmp" | "template", ..] | ["ipsec", "sa" | "invalid-spi-recovery", ..] => {
                 self.view = View::Other;
             }
-            ["ipsec", "proposal" | "transform-set", name] => {
-                let cite = builder.cite_made(&format!("ipsec proposal {name}"));
-                self.view = View::Proposal(Proposal {
-                    name: (*name).to_owned(),
-                    cite,
-                    ah: false,
-                    esp: true,
-                    cipher: None,
-                    esp_integrity: None,
-                    ah_integrity: None,
-                    mode: None,
-                });
+            ["ipsec", "proposal" | "transform-set", name] => self.view = View::Proposal(Proposal::begin(name, builder)),
+            // A list with a name has a number too, and goes by either.
+            ["acl", "name", name, number] if number.bytes().all(|b| b.is_ascii_digit()) => {
+                self.view = View::List(vec![(*name).to_owned(), (*number).to_owned()]);
+            }
+            ["acl", "number", number, "name", name] => {
+                self.view = View::List(vec![(*name).to_owned(), (*number).to_owned()]);
             }
             ["acl", "number" | "advanced" | "name", name, ..] | ["acl", name] => {
-                self.view = View::List((*name).to_owned())
+                self.view = View::List(vec![(*name).to_owned()])
             }
             ["Interface:", _] => self.view = View::Display(Box::default()),
             _ if text.starts_with("IPsec policy name:") || text.starts_with("IPSec policy name:") => {
@@ -111,7 +98,10 @@ impl Reader for Huawei {
         match &mut self.view {
             View::Policy(tunnel) => policy(tunnel, words, builder),
             View::Proposal(proposal) => proposal.line(words, builder),
-            View::List(name) => rule(&name.clone(), words, builder),
+            View::List(names) => {
+                let read: Vec<Read> = names.iter().map(|name| rule(name, words, builder)).collect();
+                read.into_iter().next_back().unwrap_or(Read::Foreign)
+            }
             View::Interface(name) => interface(&name.clone(), words, builder),
             View::Display(shown) => shown.line(text, words, builder),
             View::Other | View::System => Read::Foreign,
@@ -127,6 +117,9 @@ fn policy(tunnel: &mut Tunnel, words: &[&str], builder: &mut Builder) -> Read {
             tunnel.acl = Some((name.to_owned(), builder.cite_made(&format!("security acl {name}"))));
         }
         ["proposal" | "transform-set", name] => {
+            if builder.router().is_some_and(|router| router.forwarding.vague_sets.contains(*name)) {
+                builder.wrong("the proposal leaves algorithms to what the release takes where nothing is said: they are not compared");
+            }
             tunnel.sets = vec![((*name).to_owned(), builder.cite_made(&format!("proposal {name}")))];
         }
         ["tunnel", way @ ("local" | "remote"), .., end] | [way @ ("local-address" | "remote-address"), .., end] => {
@@ -188,51 +181,6 @@ fn secret(words: &[&str], phrase: bool) -> Option<Secret> {
         ["cipher", key] => Some(Secret::encrypted(key)),
         _ => None,
     }
-}
-
-impl Proposal {
-    fn line(&mut self, words: &[&str], builder: &mut Builder) -> Read {
-        match words {
-            ["transform" | "protocol", which] => {
-                self.ah = which.starts_with("ah");
-                self.esp = which.contains("esp");
-            }
-            ["encapsulation-mode", "transport"] => self.mode = Some(Mode::Transport),
-            ["encapsulation-mode", "tunnel" | "auto"] => self.mode = Some(Mode::Tunnel),
-            ["esp", "encryption-algorithm", name, bits @ ..] => {
-                let name = format!("{name}{}", bits.concat());
-                self.cipher = known(cipher(&name), builder);
-            }
-            ["esp", "authentication-algorithm", name, ..] => {
-                self.esp_integrity = known(integrity(name, Protocol::Esp), builder);
-            }
-            ["ah", "authentication-algorithm", name, ..] => {
-                self.ah_integrity = known(integrity(name, Protocol::Ah), builder);
-            }
-            ["pfs" | "esn" | "description", ..] => {}
-            _ => return Read::Foreign,
-        }
-        let esp = [self.cipher, self.esp_integrity].into_iter().filter(|_| self.esp);
-        let words: Vec<&str> =
-            esp.chain([self.ah_integrity.filter(|_| self.ah)]).flatten().filter(|w| !w.is_empty()).collect();
-        let set = TransformSet {
-            words: words.join(" "),
-            mode: self.mode.map(|mode| (mode, self.cite.clone())),
-            cite: self.cite.clone(),
-        };
-        if let Some(router) = builder.router() {
-            router.maker = Some(MAKER);
-            router.transform_sets.insert(self.name.clone(), set);
-        }
-        Read::Understood
-    }
-}
-
-fn known(words: Option<&'static str>, builder: &mut Builder) -> Option<&'static str> {
-    if words.is_none() {
-        builder.wrong("an algorithm that is not known");
-    }
-    words
 }
 
 /// `rule 5 permit ip source 10.20.1.0 0.0.0.255 destination 10.20.2.0 0.0.0.255`.

@@ -36,6 +36,7 @@ pub(in crate::policy) struct Junos {
 
 impl Reader for Junos {
     fn open(&mut self, _: &str, words: &[&str], builder: &mut Builder) -> Read {
+        let words = stated(words);
         match words {
             ["set", "system", "host-name", name] => {
                 builder.hostname(bare(name), &format!("set system host-name {}", bare(name)));
@@ -69,6 +70,7 @@ impl Reader for Junos {
         if self.path.is_empty() {
             return self.open(text, words, builder);
         }
+        let words = stated(words);
         match words {
             ["}" | "};", ..] => {
                 self.path.pop();
@@ -89,6 +91,12 @@ impl Reader for Junos {
         }
         Read::Understood
     }
+}
+
+/// A statement without what Junos prints behind it: `## SECRET-DATA`, `## Last commit: ...`.
+fn stated<'w>(words: &'w [&'w str]) -> &'w [&'w str] {
+    let end = words.iter().position(|word| *word == "##").filter(|at| *at > 0).unwrap_or(words.len());
+    words.get(..end).unwrap_or_default()
 }
 
 impl Junos {

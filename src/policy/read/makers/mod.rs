@@ -5,4 +5,5 @@ pub(in crate::policy) mod fortigate;
 pub(in crate::policy) mod huawei;
 pub(in crate::policy) mod junos;
 pub(in crate::policy) mod openbsd;
+mod proposal;
 pub(in crate::policy) mod routeros;

@@ -95,9 +95,17 @@ fn association(words: &[&str], builder: &mut Builder) {
     let mode = if words.contains(&"transport") { Mode::Transport } else { Mode::Tunnel };
     let named = |keyword: &str, read: &dyn Fn(&str) -> Option<&'static str>| behind(words, keyword).map(read);
     let ciphers = named("enc", &|name| cipher(name));
-    let integrities = named("auth", &|name| integrity(name, protocol));
+    // `ipsecctl` takes HMAC-SHA2-256 where a rule with a key for it names no algorithm (`validate_sa`, ipsec.conf(5)).
+    let unnamed = !words.contains(&"auth") && words.contains(&"authkey");
+    let integrities =
+        if unnamed { Some(integrity("sha2-256", protocol)) } else { named("auth", &|name| integrity(name, protocol)) };
     if ciphers == Some(None) || integrities == Some(None) {
         builder.wrong("an algorithm that is not known");
+    }
+    // The cipher that is taken where none is named was another one in older releases.
+    let open = protocol == Protocol::Esp && !words.contains(&"enc") && words.contains(&"enckey");
+    if open {
+        builder.wrong("an SA without `enc`: its cipher is the release's, and not compared");
     }
     let names: Vec<&str> =
         [ciphers, integrities].into_iter().flatten().flatten().filter(|name| !name.is_empty()).collect();
@@ -125,7 +133,7 @@ fn association(words: &[&str], builder: &mut Builder) {
             src: Some(src),
             dst: Some(dst),
             mode: Some(mode),
-            words: names.join(" "),
+            words: if open { String::new() } else { names.join(" ") },
             cipher,
             authenticator,
             ..Installed::listed(Display::Other, protocol, spi, cite)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::foreign::{Tunnel, bare, cipher, integrity};
 use crate::model::{Protocol, Spi};
 use crate::policy::facts::builder::Builder;
-use crate::policy::facts::router::{InForce, Way};
+use crate::policy::facts::router::{InForce, Mode, Way};
 use crate::policy::facts::secret::Secret;
 use crate::policy::facts::selector::{Net, Selector};
 use crate::policy::form::paste::{Read, Reader};
@@ -129,6 +129,10 @@ impl RouterOs {
     }
 
     fn policy(&self, fields: &BTreeMap<&str, &str>, builder: &mut Builder) {
+        if fields.get("disabled") == Some(&"yes") {
+            builder.wrong("a policy that is disabled: no packet is put into its tunnel, and nothing of it is compared");
+            return;
+        }
         let end = |field: &str| fields.get(field).and_then(|word| address(word));
         let (local, remote) = (end("sa-src-address"), end("sa-dst-address"));
         let net = |field: &str| -> Option<Net> {
@@ -151,6 +155,11 @@ impl RouterOs {
             let cite = |what: &str, end| builder.cite_made(&format!("{what}={end}"));
             tunnel.local = local.map(|own| (own, cite("sa-src-address", own)));
             tunnel.peer = remote.map(|far| (far, cite("sa-dst-address", far)));
+            tunnel.mode = match fields.get("tunnel") {
+                Some(&"yes") => Some(Mode::Tunnel),
+                Some(&"no") => Some(Mode::Transport),
+                _ => None,
+            };
             tunnel.store(MAKER, builder);
         }
     }

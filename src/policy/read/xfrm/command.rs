@@ -82,6 +82,9 @@ impl Xfrm {
         }
         if words.iter().any(|word| word.contains('$') || word.contains('`')) {
             builder.wrong("a command with shell variables; only values are read");
+            if let Some(router) = builder.router().filter(|_| state) {
+                router.unread_states = true;
+            }
             return Some(Read::Foreign);
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
