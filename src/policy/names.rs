@@ -1,7 +1,7 @@
 //! Names of protocols and ports in access lists, as IOS, PIX and ASA have them, and what a line with ports selects.
 
 /// Protocols by name.
-const PROTOCOLS: [(&str, u8); 22] = [
+const PROTOCOLS: [(&str, u8); 24] = [
     ("ip", 0),
     ("ipv6", 0),
     ("icmp", 1),
@@ -17,6 +17,8 @@ const PROTOCOLS: [(&str, u8); 22] = [
     ("ahp", 51),
     ("ah", 51),
     ("icmp6", 58),
+    ("icmpv6", 58),
+    ("ipv6-icmp", 58),
     ("eigrp", 88),
     ("ospf", 89),
     ("nos", 94),

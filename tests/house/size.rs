@@ -33,7 +33,6 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("matching/measure/silence/verdict.rs", "judge", 80, "the cases of a silence, in their order"),
     ("matching/measure/tally.rs", "count", 120, "everything that one pair adds"),
     ("matching/order/pairs.rs", "advance", 70, "one step of the order, with all that may stop it"),
-    ("matching/order/pairs/begin.rs", "begin", 70, "the candidates for a beginning, one after the other"),
     ("matching/order/settle.rs", "block", 70, "one block with its neighbours"),
     ("matching/order/settle.rs", "settle", 80, "the states of a lane, in their order"),
     ("matching/packets/trains.rs", "add", 80, "the ways a fragment joins others"),

@@ -9,6 +9,7 @@ mod lint;
 mod linux;
 mod pairs;
 mod read;
+mod readings;
 mod secrets;
 mod ways;
 mod wire;

@@ -256,24 +256,29 @@ fn a_display_from_before_a_rekeying_is_no_slip() {
     }
 }
 
-/// Few packets in UDP on another port than 4500 are not taken for ESP; where they bear an expected SPI, the SA is not said to be missing.
+/// Few packets in UDP on another port than 4500 are those of an SA that is expected between their ends where they bear its SPI. Where their numbers are not
+/// those of ESP they are not, but the SA is not said to be missing as a warning.
 #[test]
 fn packets_in_udp_that_bear_an_expected_spi_are_no_missing_sa() {
     let config = stated("udp", "esp-aes esp-sha-hmac", "tunnel");
-    let datagram = |spi: u32, n: u32| {
-        let payload = [&spi.to_be_bytes()[..], &n.to_be_bytes(), &cbc(n)].concat();
+    let datagram = |spi: u32, n: u32, number: u32| {
+        let payload = [&spi.to_be_bytes()[..], &number.to_be_bytes(), &cbc(n)].concat();
         build::udp(R1, R2, (14_500, 33_000), n as u16, &payload)
     };
     // Other traffic shows that this is the link of the tunnel.
-    let beside = |spi: u32| {
+    let beside = |spi: u32, numbers: [u32; 4]| {
         let of_another = (1..=9).map(|n| build::esp(R2, R1, 4_711, n, &cbc(n)));
-        of_another.chain((1..=4).map(move |n| datagram(spi, n)))
+        of_another.chain((1..=4).zip(numbers).map(move |(n, number)| datagram(spi, n, number)))
     };
-    let own = report(&[&config], &[&capture("udp-own", beside(1002))]);
+    let own = report(&[&config], &[&capture("udp-own", beside(1002, [1, 2, 3, 4]))]);
+    absent(&own, "sa-never-seen");
+    assert!(own["sas"].as_array().unwrap().iter().any(|sa| sa["spi"] == 1002 && sa["frames"] == 4), "{:#}", own["sas"]);
+    let unlike = [3_000_000_000, 5, 1_700_000_000, 77];
+    let own = report(&[&config], &[&capture("udp-unlike", beside(1002, unlike))]);
     let missing = only(&own, "sa-never-seen");
     assert_eq!(missing["severity"], "note", "{missing:#}");
     let evidence = missing["evidence"].as_str().expect("evidence");
     assert!(evidence.contains("4 packets") && evidence.contains("--udp-port 14500"), "{evidence}");
-    let other = report(&[&config], &[&capture("udp-other", beside(1003))]);
+    let other = report(&[&config], &[&capture("udp-other", beside(1003, [1, 2, 3, 4]))]);
     assert_ne!(only(&other, "sa-never-seen")["severity"], "note");
 }

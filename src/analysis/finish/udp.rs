@@ -9,7 +9,7 @@ mod fields;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::conduct::{Conduct, FEW, begins_with_zero, conduct, has_begun, is_high, is_whole, strides};
+use self::conduct::{Conduct, begins_with_zero, conduct, has_begun, is_high, is_whole, strides};
 use self::fields::{has_a_constant, lengths, spell_lengths};
 use super::tap::SaView;
 use crate::analysis::StreamState;
@@ -240,8 +240,7 @@ pub(super) fn found<'s>(stream: &'s StreamState, stated: &BTreeSet<SaKey>) -> Ve
     };
     let is_stated = |key: &FlowKey, spi: Spi, suspect: &Suspect| {
         let sa = SaKey { protocol: Protocol::Esp, src: key.src, dst: key.dst, spi };
-        let are_few = suspect.state.seen.count <= 2 * FEW;
-        stated.contains(&sa) && (are_few || conduct(&suspect.state) != Conduct::Irregular)
+        stated.contains(&sa) && conduct(&suspect.state) != Conduct::Irregular
     };
     let accepted = |key: &FlowKey, candidate: &Candidate, sa: &SaKey| {
         let back = flows.get(&key.reverse());

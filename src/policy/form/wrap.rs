@@ -149,7 +149,7 @@ fn goes_on(line: &str, full: bool, next: &str) -> Option<&'static str> {
 }
 
 /// Words of commands with keys that are neither numbers nor addresses nor names of algorithms.
-const WORDS: [&str; 40] = [
+const WORDS: [&str; 48] = [
     "set",
     "session-key",
     "inbound",
@@ -190,15 +190,25 @@ const WORDS: [&str; 40] = [
     "out",
     "sport",
     "dport",
+    "comp",
+    "offload",
+    "dev",
+    "type",
+    "addr",
+    "extra-flag",
+    "output-mark",
+    "crypto",
 ];
+
+/// Words behind which a name stands.
+const NAMING: [&str; 10] = ["enc", "auth", "auth-trunc", "aead", "comp", "dev", "type", "addr", "flag", "extra-flag"];
 
 /// Whether a line is the rest of one that the edge of a terminal broke: its first word, put to the last of the line before, makes a
 /// key, a number, an address or a word of such a command, and what follows is of that kind too. Another command, and a note, is not.
 fn completes(line: &str, next: &str) -> bool {
     let last =
         if line.ends_with(char::is_whitespace) { "" } else { line.split_whitespace().last().unwrap_or_default() };
-    let mut words = next.split_whitespace();
-    let first = words.next().unwrap_or_default();
+    let first = next.split_whitespace().next().unwrap_or_default();
     let glued = format!("{last}{first}");
     // A piece of a key can hardly be anything else.
     if is_hex(&glued) && first.len() >= SURE && first.bytes().any(|b| b.is_ascii_digit()) {
@@ -211,7 +221,10 @@ fn completes(line: &str, next: &str) -> bool {
         let net = word.split('/').next().unwrap_or_default();
         is_hex(word) || algorithm || WORDS.contains(&word) || word == "\\" || address(net).is_some()
     };
-    known(&glued) && words.all(known)
+    let before = line.split_whitespace().rev().nth(usize::from(!last.is_empty())).unwrap_or_default();
+    let behind = std::iter::once(glued.as_str()).chain(next.split_whitespace().skip(1));
+    let mut pairs = std::iter::once(before).chain(behind.clone()).zip(behind);
+    pairs.all(|(before, word)| known(word) || NAMING.contains(&before))
 }
 
 /// Digits that a piece of a key has at least where nothing else is looked at.

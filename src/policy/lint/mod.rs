@@ -111,6 +111,15 @@ pub(super) fn one_des_key(a: &Option<Secret>, b: &Option<Secret>) -> bool {
 }
 
 /// Whether two suites are the same; a key length that only one of them names is no difference.
+/// What a suite says of one protocol: the SA of each protocol of a bundle has its own algorithms.
+pub(super) const fn part_of(suite: Suite, protocol: Protocol) -> Suite {
+    match protocol {
+        Protocol::Ah => Suite { esp: None, ipcomp: None, ..suite },
+        Protocol::Esp => Suite { ah: None, ipcomp: None, ..suite },
+        Protocol::IpComp => suite,
+    }
+}
+
 pub(super) fn agree(a: &Suite, b: &Suite) -> bool {
     let bits = |suite: &Suite| suite.esp.and_then(|esp| esp.key_bits);
     let bare =

@@ -243,7 +243,8 @@ fn key(digits: &[&str]) -> Option<Secret> {
 }
 
 fn selector(src: Net, dst: Net, protocol: &str) -> Selector {
-    let protocol = if protocol == "any" { "ip" } else { protocol };
+    // KAME's IPSEC_ULPROTO_ANY is 255.
+    let protocol = if matches!(protocol, "any" | "255") { "ip" } else { protocol };
     Selector { protocol: protocol.to_owned(), src, src_port: String::new(), dst, dst_port: String::new() }
 }
 

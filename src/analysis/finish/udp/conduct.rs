@@ -8,7 +8,7 @@ const ODD: u64 = 10;
 /// Odd steps that a short capture may have: a burst of loss, a restart.
 const FEW_ODD: u64 = 2;
 /// Largest number of packets of an SA that shows no behaviour.
-pub(super) const FEW: u64 = 3;
+const FEW: u64 = 3;
 
 /// How the packets of one SPI behave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

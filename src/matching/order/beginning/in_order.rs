@@ -11,6 +11,9 @@ use crate::matching::order::lane::{Lane, Place, PlainItem, TunnelItem};
 use crate::matching::order::lengths::{move_together, pieces, succession};
 use crate::matching::packets::flows::FlowId;
 
+/// How far from chance it must be that both sides move together where packets were lost, in usual deviations.
+const DEVIATIONS: f64 = 3.0;
+
 impl Search<'_> {
     /// The pairs that the succession of lengths makes of all packets of a lane, when no more come or there is no room for more. In the latter
     /// case they are only where it begins: those behind them are still to come.
@@ -21,8 +24,6 @@ impl Search<'_> {
         items: &[PlainItem],
         within: (i64, i64),
     ) -> Option<Beginning> {
-        /// How far from chance it must be that both sides move together, in usual deviations.
-        const DEVIATIONS: f64 = 3.0;
         if !self.end && lane.tunnelled().len() <= MAX_WAITING / 2 {
             return None;
         }
@@ -45,11 +46,11 @@ impl Search<'_> {
             let item = items.get((*partner)?)?;
             (!place.hole).then_some((*item, place.item))
         };
-        let timed = |(partner, place): (&Option<usize>, &Place)| {
+        let timed = found.partners.iter().zip(places).filter_map(|(partner, place)| {
             let (at, (plain, tunnelled)) = ((*partner)?, pair((partner, place))?);
             Some((at, plain.ns, tunnelled.ns, plain.bytes))
-        };
-        let timed: Vec<_> = found.partners.iter().zip(places).filter_map(timed).collect();
+        });
+        let timed: Vec<_> = timed.collect();
         let pairs: Vec<(PlainItem, TunnelItem)> = found.partners.iter().zip(places).filter_map(pair).collect();
         if !is_whole && !move_together(&timed, DEVIATIONS) {
             return None;

@@ -3,7 +3,7 @@
 
 use crate::policy::facts::router::{Keying, Numbering};
 use crate::policy::facts::stated::{Basis, Stated};
-use crate::policy::lint::{agree, blame, linux};
+use crate::policy::lint::{agree, blame, linux, part_of};
 use crate::policy::{Mode, Problem, View};
 
 /// What the sender and the receiver of one SA differ in; one of them states manual keys, the other what is in force.
@@ -35,8 +35,9 @@ fn problem(view: &View<'_>, code: &'static str, manual: &Stated, shown: &Stated,
 }
 
 fn algorithms(view: &View<'_>, manual: &Stated, shown: &Stated) -> Option<Problem> {
-    let (typed, kernel) = (manual.suite.as_ref()?, shown.suite.as_ref()?);
-    if agree(typed, kernel) {
+    let typed = part_of(manual.suite?, manual.protocol);
+    let kernel = part_of(shown.suite?, shown.protocol);
+    if agree(&typed, &kernel) {
         return None;
     }
     let (router, host) = (view.name(manual.router), view.name(shown.router));
@@ -49,7 +50,9 @@ fn algorithms(view: &View<'_>, manual: &Stated, shown: &Stated) -> Option<Proble
 
 /// Transport mode of the kernel against tunnel mode. The other way round, IOS may use tunnel mode all the same: for all that it forwards.
 fn mode(view: &View<'_>, manual: &Stated, shown: &Stated) -> Option<Problem> {
-    if (manual.mode, shown.mode) != (Some(Mode::Tunnel), Some(Mode::Transport)) {
+    // Of a bundle the kernel puts AH around the tunnel in transport mode.
+    let is_bundle = manual.suite.is_some_and(|suite| suite.ah.is_some() && suite.esp.is_some());
+    if is_bundle || (manual.mode, shown.mode) != (Some(Mode::Tunnel), Some(Mode::Transport)) {
         return None;
     }
     let (router, host) = (view.name(manual.router), view.name(shown.router));

@@ -8,7 +8,7 @@ use crate::policy::facts::router::Way;
 use crate::policy::facts::slip::slip;
 use crate::policy::facts::stated::{Basis, Stated};
 use crate::policy::lint::{Facing, linux};
-use crate::policy::lint::{agree, one_des_key};
+use crate::policy::lint::{agree, one_des_key, part_of};
 use crate::policy::{Cite, Mode, Problem, Secret, View, fix};
 
 /// SPIs named in an evidence.
@@ -106,7 +106,8 @@ fn compare(
         let alone = || if out.len() == 1 && inward.len() == 1 { inward.first().copied() } else { None };
         if let Some(other) = same.or_else(alone) {
             // Keys of different algorithms are different keys whatever they are.
-            if one.suite.zip(other.suite).is_none_or(|(one, other)| agree(&one, &other)) {
+            let part = |stated: &Stated| Some(part_of(stated.suite?, stated.protocol));
+            if part(one).zip(part(other)).is_none_or(|(one, other)| agree(&one, &other)) {
                 problems.extend(key_problem(view, direction, one, other));
             }
             if one.basis == Basis::InForce && other.basis == Basis::InForce {

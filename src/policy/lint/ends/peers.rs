@@ -43,7 +43,12 @@ pub(in crate::policy::lint) fn facing(view: &View<'_>) -> Vec<Facing> {
     }
     let doubtful: Vec<Facing> = pairs.iter().copied().filter(|pair| is_outdone(view, *pair, &pairs)).collect();
     pairs.retain(|pair| !doubtful.contains(pair));
-    let strangers: Vec<Facing> = pairs.iter().copied().filter(|pair| shared_sas(view, pair.a, pair.b) == 0).collect();
+    let is_stranger = |pair: &Facing| {
+        let keyed = |at: Place| view.entry(at.0, at.1).is_some_and(|entry| !entry.keys.is_empty());
+        // Where the lists answer each other, keys and SPIs are what is wrong.
+        keyed(pair.a) && keyed(pair.b) && shared_sas(view, pair.a, pair.b) == 0 && !are_mirrored(view, pair.a, pair.b)
+    };
+    let strangers: Vec<Facing> = pairs.iter().copied().filter(is_stranger).collect();
     for (stranger, meant) in strangers.iter().filter_map(|pair| Some((*pair, elsewhere(view, *pair)?))) {
         pairs.remove(&stranger);
         pairs.extend(meant);
@@ -143,14 +148,7 @@ fn kinship(view: &View<'_>, here: Place, there: Place) -> usize {
         readable.is_some()
             && theirs.keys.iter().any(|other| other.authenticator.as_ref().or(other.cipher.as_ref()) == readable)
     });
-    let list = |at: Place, entry: &MapEntry| -> Option<&Acl> {
-        let (name, _) = entry.acl.as_ref()?;
-        view.policies.routers.get(at.0)?.acls.get(name).filter(|list| list.permits.len() <= COMPARED)
-    };
-    let mirrored = match (list(here, own), list(there, theirs)) {
-        (Some(a), Some(b)) => a.permits.iter().any(|(x, _)| b.permits.iter().any(|(y, _)| *x == y.mirrored())),
-        _ => false,
-    };
+    let mirrored = are_mirrored(view, here, there);
     // An old map that is on no interface faces nobody where another one is applied.
     let applied = |at: Place, entry: &MapEntry| {
         let router = view.policies.routers.get(at.0);
@@ -167,6 +165,18 @@ fn kinship(view: &View<'_>, here: Place, there: Place) -> usize {
         + usize::from(mirrored) * 2
         + usize::from(own.number == theirs.number);
     if contents >= ANSWERS { contents + place } else { contents }
+}
+
+/// Whether a line of the list of one entry is the mirror image of one of the other.
+fn are_mirrored(view: &View<'_>, here: Place, there: Place) -> bool {
+    let list = |at: Place| -> Option<&Acl> {
+        let (name, _) = view.entry(at.0, at.1)?.acl.as_ref()?;
+        view.policies.routers.get(at.0)?.acls.get(name).filter(|list| list.permits.len() <= COMPARED)
+    };
+    match (list(here), list(there)) {
+        (Some(a), Some(b)) => a.permits.iter().any(|(x, _)| b.permits.iter().any(|(y, _)| *x == y.mirrored())),
+        _ => false,
+    }
 }
 
 fn ordered(a: Place, b: Place) -> Facing {

@@ -5,7 +5,7 @@ use crate::model::{Address, Protocol};
 use crate::policy::facts::forwarding::Port;
 use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
 use crate::policy::facts::stated::{sets, uses};
-use crate::policy::{Cite, Problem, Selector, View, fix};
+use crate::policy::{Cite, Problem, Selector, View, fix, names};
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -86,7 +86,14 @@ fn permitted<'l>(
         let port = match (&outer.port, selector.dst_port.as_str()) {
             (_, "") => Some(true),
             (None, _) => Some(false),
-            (Some([name, number]), port) => port.strip_prefix("eq ").map(|one| one == *name || one == *number),
+            (Some(own), port) => {
+                let own = own.iter().find_map(|word| names::port(word));
+                let holds = |ranges: Vec<(u16, u16)>| {
+                    ranges.is_empty()
+                        || ranges.iter().any(|(from, to)| own.is_some_and(|own| (*from..=*to).contains(&own)))
+                };
+                names::ports(port).map(holds)
+            }
         };
         if !protocol {
             return Some(false);

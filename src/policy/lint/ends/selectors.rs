@@ -51,7 +51,11 @@ fn odd<'v>(own: &[&'v InForce], far: &[&InForce]) -> Vec<&'v InForce> {
         let meant = meaning(&one.selector);
         far.iter().any(|other| meaning(&other.selector.mirrored()) == meant)
     };
-    own.iter().filter(|one| !mirrored(one)).copied().collect()
+    // One that lies within another adds nothing to what the tunnel carries.
+    let is_within = |one: &&&InForce| {
+        own.iter().any(|wider| !std::ptr::eq(*wider, **one) && mirrored(&wider) && wider.selector.covers(&one.selector))
+    };
+    own.iter().filter(|one| !mirrored(one) && !is_within(one)).copied().collect()
 }
 
 fn problem(

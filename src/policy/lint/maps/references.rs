@@ -209,7 +209,8 @@ impl Subject<'_> {
             .find(|(name, _)| !transform_sets.contains_key(name) && !forwarding.vague_sets.contains(name));
         let named = missing.map(|(name, _)| name.as_str());
         let only = self.entry.transform_sets.len() <= 1;
-        let unread = self.entry.unread.proposals;
+        // Of other makers, what IKE may choose from is not kept.
+        let unread = self.entry.unread.proposals || self.router.maker.is_some() && self.entry.keying == Keying::Ike;
         if named.is_none() && (!self.entry.transform_sets.is_empty() || unread || self.is_bare()) {
             return None;
         }

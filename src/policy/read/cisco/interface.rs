@@ -103,7 +103,10 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
         ["ipv6", "crypto", "map", map] | ["crypto", "map", "ipv6", map] => {
             return carry(on, map, &format!("ipv6 crypto map {map}"), builder);
         }
-        ["no", "crypto", "map", ..] => edit(on, builder, |interface| interface.map = None),
+        ["no", "crypto", "map"] => edit(on, builder, |interface| interface.map = None),
+        ["no", "crypto", "map", name] => edit(on, builder, |interface| {
+            interface.map = interface.map.take().filter(|(map, _)| map != name);
+        }),
         ["nameif", called] => {
             let called = (*called).to_owned();
             edit(on, builder, |interface| interface.called = Some(called));

@@ -170,7 +170,11 @@ fn peers(at: usize, words: &[&str], builder: &mut Builder) {
 /// A name that a router may look up: letters, not only digits and dots, which are an address that was mistyped.
 fn is_host_name(word: &str) -> bool {
     let legal = word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
-    legal && word.len() <= 253 && word.bytes().any(|b| b.is_ascii_alphabetic())
+    // Of four parts that are nearly all numbers, a letter slipped in.
+    let parts: Vec<&str> = word.split('.').collect();
+    let begins_with_digit = parts.iter().filter(|part| part.starts_with(|c: char| c.is_ascii_digit())).count();
+    let mistyped = parts.len() == 4 && begins_with_digit >= 3 && parts.iter().all(|part| part.len() <= 3);
+    legal && !mistyped && word.len() <= 253 && word.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 /// A command that running text quotes; whether it is one.

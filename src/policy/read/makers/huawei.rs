@@ -116,6 +116,10 @@ fn policy(tunnel: &mut Tunnel, words: &[&str], builder: &mut Builder) -> Read {
             let name = rest.iter().find(|word| !matches!(**word, "ipv6" | "name")).copied().unwrap_or_default();
             tunnel.acl = Some((name.to_owned(), builder.cite_made(&format!("security acl {name}"))));
         }
+        // IKE chooses one of several, of one algorithm of several: what it chose is not in the text.
+        ["proposal" | "transform-set", ..] if tunnel.keying == Keying::Ike => {
+            builder.wrong("a proposal that IKE chooses from: its algorithms are not compared");
+        }
         ["proposal" | "transform-set", name] => {
             if builder.router().is_some_and(|router| router.forwarding.vague_sets.contains(*name)) {
                 builder.wrong("the proposal leaves algorithms to what the release takes where nothing is said: they are not compared");

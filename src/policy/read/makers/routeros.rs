@@ -133,6 +133,9 @@ impl RouterOs {
             builder.wrong("a policy that is disabled: no packet is put into its tunnel, and nothing of it is compared");
             return;
         }
+        if fields.get("action").is_some_and(|action| *action != "encrypt") {
+            return;
+        }
         let end = |field: &str| fields.get(field).and_then(|word| address(word));
         let (local, remote) = (end("sa-src-address"), end("sa-dst-address"));
         let net = |field: &str| -> Option<Net> {
