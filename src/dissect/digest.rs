@@ -79,6 +79,9 @@ pub(crate) fn mix_octets(mut hash: u64, octets: &[u8]) -> u64 {
 pub(crate) fn packet(begun: u64, bytes: &[u8], (link, header): (usize, usize), total: usize, snap: u32) -> u64 {
     // Generators number packets at their end. Of packets that were cut, the end is not theirs; a copy with other VLAN tags has as much less
     // of the packet as it has more of them, so that both are read as if they had two, also where only a copy with two would have been cut.
+    // Only where an identification tells packets apart: what a generator numbers at the end alone would be equal.
+    let told = header == 20 && bytes.get(4..6).is_some_and(|id| id != [0, 0]);
+    let snap = if told { snap } else { u32::MAX };
     let whole = bytes.len() == total && link.max(TWO_TAGS) + total <= snap as usize;
     let end = if whole { 128.max(total.saturating_sub(64))..total } else { 0..0 };
     let captured = if bytes.len() < total { link + bytes.len() } else { usize::MAX };

@@ -86,6 +86,8 @@ fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64)
     const OF_CHANGED: u64 = 64;
     let sent_again = sa.strays.max(sa.guessed).min(sa.reordered);
     let strays = if lost > 0 || sent_again * OF_CHANGED <= sa.matched { sa.strays } else { sent_again };
+    // Guesses that were made before the usual time was known leave others over; where nothing is, they are as many as they should be.
+    let strays = if lost > 0 { strays.max(sa.far_guesses) } else { strays };
     if !sa.is_by_order() && are_more_than_few(strays, lost) {
         return Some(doubt::far_apart(strays, lost));
     }

@@ -22,6 +22,8 @@ const PACE: u64 = 1_000_000;
 struct Sent {
     /// Octets of content of a packet, by its number: the same both ways.
     bytes: fn(u64) -> u64,
+    /// By how many packets the succession of the other way is ahead: with none, they are alike.
+    apart: u64,
     /// By how much the gaps vary, and the longest that the gateway takes beyond its usual time, in nanoseconds.
     uneven: u64,
     jitter: u64,
@@ -53,8 +55,13 @@ impl Load {
                 before = at + 1_000;
                 let (src, dst, from, to, spi) =
                     if there { (NEAR, FAR, R1, R2, 0x1001) } else { (FAR, NEAR, R2, R1, 0x2001) };
-                let clear =
-                    build::udp(src, dst, (5_000, 5_001), packet as u16, &noise.bytes((sent.bytes)(packet) as usize));
+                let clear = build::udp(
+                    src,
+                    dst,
+                    (5_000, 5_001),
+                    packet as u16,
+                    &noise.bytes((sent.bytes)(packet + if there { 0 } else { sent.apart }) as usize),
+                );
                 let esp = noise.bytes(16 + (clear.len() - 14 + 2).next_multiple_of(16) + 12);
                 let clear = if there { clear } else { build::one_hop_further(&clear) };
                 let esp = build::esp(from, to, spi, packet as u32 + 1, &esp);
@@ -118,7 +125,7 @@ fn directions_at_one_even_pace_are_not_taken_for_each_other() {
         for (seed, lost) in [(1, u64::MAX), (2, u64::MAX), (3, 50), (4, 50)] {
             for (clock, ahead, more) in [("one", 0, ["--one-clock"].as_slice()), ("two", 300_000_000, &[])] {
                 let name = format!("even-{kind}-{seed}-{clock}");
-                let load = Load::new(&name, Sent { bytes, uneven: 0, jitter: 600_000, lost, ahead });
+                let load = Load::new(&name, Sent { bytes, apart: 0, uneven: 0, jitter: 600_000, lost, ahead });
                 assert_eq!(load.sure(more).1, 0, "{name}");
                 let report = load.report(more);
                 for (there, way, lost) in ways(&report) {
@@ -136,7 +143,7 @@ fn directions_at_one_even_pace_are_not_taken_for_each_other() {
 #[test]
 fn gaps_that_go_together_tell_directions_of_one_sequence_apart() {
     for (seed, lost) in [(1, u64::MAX), (2, 50)] {
-        let sent = Sent { bytes: MIXED, uneven: 3 * PACE, jitter: 300_000, lost, ahead: 300_000_000 };
+        let sent = Sent { bytes: MIXED, apart: 0, uneven: 3 * PACE, jitter: 300_000, lost, ahead: 300_000_000 };
         let load = Load::new(&format!("uneven-{seed}"), sent);
         let (sure, wrong) = load.sure(&[]);
         assert!(sure > 1_000 && wrong == 0, "{sure} {wrong}");
@@ -153,13 +160,35 @@ fn gaps_that_go_together_tell_directions_of_one_sequence_apart() {
 #[test]
 fn missing_numbers_are_a_loss_where_the_way_is_known() {
     let one_size = |_: u64| 400;
-    let load = Load::new("numbers", Sent { bytes: one_size, uneven: 0, jitter: 100_000, lost: 30, ahead: 300_000_000 });
+    let load = Load::new(
+        "numbers",
+        Sent { bytes: one_size, apart: 0, uneven: 0, jitter: 100_000, lost: 30, ahead: 300_000_000 },
+    );
     let report = load.report(&[]);
     assert_eq!(number(&report, "pairs.matched"), 0, "{:#}", report["pairs"]);
     let findings = items(&report, "findings");
+    assert!(findings.iter().any(|own| text(own, "code") == "match-loss"), "{findings:#?}");
     for own in findings.iter().filter(|own| text(own, "code") == "match-loss") {
         assert!(text(own, "sa").ends_with("1001") && number(own, "count") == load.lost, "{own:#}");
     }
     let reasons: Vec<&str> = items(&report, "directions").iter().map(|own| text(own, "undetermined.reason")).collect();
     assert!(reasons.iter().any(|reason| reason.contains("sequence numbers are missing")), "{reasons:?}");
+}
+
+/// Loads of few sizes at an even pace that are not alike are paired by their sizes.
+#[test]
+fn unlike_loads_at_an_even_pace_are_paired() {
+    /// A number that looks like chance.
+    fn mixed(at: u64) -> u64 {
+        let word = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (word ^ word >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33
+    }
+    let two: fn(u64) -> u64 = |packet| if mixed(packet) % 2 == 0 { 100 } else { 1_200 };
+    let blocks: fn(u64) -> u64 = |packet| [36, 172, 484, 1_272][(mixed(packet / 12) % 4) as usize];
+    for (kind, bytes) in [("two", two), ("blocks", blocks)] {
+        let sent = Sent { bytes, apart: 5_000, uneven: 0, jitter: 20_000, lost: u64::MAX, ahead: 0 };
+        let load = Load::new(&format!("unlike-{kind}"), sent);
+        let (sure, wrong) = load.sure(&["--one-clock"]);
+        assert!(sure > 1_000 && wrong == 0, "{kind}: {sure} {wrong}");
+    }
 }

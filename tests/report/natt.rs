@@ -155,3 +155,25 @@ fn few_packets_of_an_sa_that_is_stated_are_it() {
         assert!(items(&other, "sas").is_empty() && codes(&other).contains(&"sa-never-seen"), "{packets}");
     }
 }
+
+/// Ends for which ESP is configured may send other things on its ports: RTP has another time stamp in the place of the SPI in each packet.
+#[test]
+fn other_protocols_between_stated_ends_are_none_of_their_sas() {
+    let config = format!("[[sa]]\nprotocol = \"esp\"\nsrc = \"{R1}\"\ndst = \"{R2}\"\nspi = {SPI}\n");
+    let mut noise = Noise(12);
+    let rtp = |number: u32, noise: &mut Noise| {
+        let header = [&[0x80, 0x00][..], &(number as u16).to_be_bytes(), &(number * 160).to_be_bytes(), &[1, 2, 3, 4]];
+        [header.concat(), noise.bytes(160)].concat()
+    };
+    let frames: Vec<(u64, Vec<u8>)> = (1..=20)
+        .map(|number| {
+            (u64::from(number) * 20 * MS, build::udp(R1, R2, PORTS[0], number as u16, &rtp(number, &mut noise)))
+        })
+        .collect();
+    let report = report("rtp-stated", frames, 2_000, Some(&config));
+    assert!(
+        items(&report, "sas").is_empty() && !codes(&report).contains(&"spi-unexpected"),
+        "{:#}",
+        report["findings"]
+    );
+}

@@ -9,7 +9,7 @@ mod fields;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::conduct::{Conduct, begins_with_zero, conduct, has_begun, is_high, is_whole, strides};
+use self::conduct::{Conduct, begins_with_zero, conduct, has_begun, is_high, repeats_whole, strides};
 use self::fields::{has_a_constant, lengths, spell_lengths};
 use super::tap::SaView;
 use crate::analysis::StreamState;
@@ -166,8 +166,6 @@ pub(super) fn take_foreign<'a>(
     let lengths = lengths(sas, sizes);
     let mut pairs: BTreeMap<(Address, Address), [Way; 2]> = BTreeMap::new();
     let mut proved: BTreeSet<(Address, Address)> = stream.notices.ike_pairs.keys().copied().collect();
-    // Between two ends for which ESP is configured, what is on its port is ESP, whatever SPI was typed.
-    proved.extend(stated.iter().filter(|key| key.protocol == Protocol::Esp).map(ordered));
     let mut constant: BTreeSet<(Address, Address)> = BTreeSet::new();
     let is_shown = |sa: &SaView<'_>| {
         let verified = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0);
@@ -314,7 +312,7 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
     let foreign = both().any(|(spi, suspect)| begins_with_zero(&suspect.state) || is_a_name(*spi));
     // OpenVPN names the peer both ways.
     let foreign = foreign || both().all(|(spi, _)| is_openvpn(*spi));
-    (small >= STEPS || both().any(|(_, suspect)| is_whole(&suspect.state)))
+    (small >= STEPS || both().any(|(_, suspect)| repeats_whole(&suspect.state)))
         && !shared
         && !foreign
         && !irregular

@@ -228,12 +228,16 @@ impl Matcher {
             (true, _) if timed && self.is_anchored(t.sa) => ALIKE,
             (true, _) => GUESSED,
         };
+        let far = stray && misfit.is_some_and(|misfit| misfit > FARTHEST_ALIKE);
         let sa = t.sa;
         if let Some(difference) = difference.filter(|_| confidence >= ALIKE) {
             self.learn(sa, difference, !more);
             if !self.settings.one_clock {
                 self.ahead = Some(difference);
             }
+        }
+        if let Some(own) = self.tally.sas.get_mut(sa as usize).filter(|_| far) {
+            own.strays += 1;
         }
         self.ledger.pair(plain, tunnelled, basis, confidence);
         self.are_found(plain, tunnelled);
@@ -275,7 +279,7 @@ impl Matcher {
                 && apart.abs_diff(usual.base) > FARTHEST_ALIKE
                 && let Some(own) = self.tally.sas.get_mut(packet.sa as usize)
             {
-                own.strays += 1;
+                own.far_guesses += 1;
             }
         }
     }

@@ -85,6 +85,7 @@ impl Tally {
             ambiguous: 0,
             guessed: 0,
             strays: 0,
+            far_guesses: 0,
             alone: 0,
             unread: 0,
             alone_frames: Alone::default(),

@@ -36,7 +36,7 @@ pub(super) fn conduct(state: &SaState) -> Conduct {
     match total {
         _ if irregular => Conduct::Irregular,
         // Two or three numbers that are all far apart are no count.
-        1.. if steps.small == 0 && !is_whole(state) => Conduct::Irregular,
+        1.. if steps.small == 0 && !repeats_whole(state) => Conduct::Irregular,
         total if total < FEW => Conduct::Few,
         _ => Conduct::Regular,
     }
@@ -44,23 +44,29 @@ pub(super) fn conduct(state: &SaState) -> Conduct {
 
 /// Whether most numbers of the range are there, nearly all once, in any order. So counts ESP whose packets a queue or parallel paths put out
 /// of order; by steps alone it is denied, as each late packet makes two odd ones.
-pub(super) fn is_whole(state: &SaState) -> bool {
+fn is_whole(state: &SaState) -> bool {
     /// Fewer numbers may lie side by side by chance.
     const LEAST: u64 = 64;
-    /// At most one number in so many is missing.
-    const LOST: u64 = 4;
+    /// At most one number in so many is missing; more may be where late packets come with the same content.
+    const LOST: u64 = 10;
+    const LOST_OF_REPEATED: u64 = 4;
     /// At most one number in four comes twice; all may, where they come with the same packets, late: a path that delivers twice, or a replay.
     const TWICE: u64 = 4;
     let copies = state.copies.get().frames;
-    let twice = if state.evidence.repeats_packets() { 1 } else { TWICE };
+    let (twice, lost) = if state.evidence.repeats_packets() { (1, LOST_OF_REPEATED) } else { (TWICE, LOST) };
     state.sequence.finish(copies).is_some_and(|figures| {
         let numbers = state.seen.count.saturating_sub(copies).saturating_sub(figures.duplicate);
         numbers >= LEAST
-            && figures.lost.saturating_mul(LOST) <= numbers
+            && figures.lost.saturating_mul(lost) <= numbers
             && figures.duplicate.saturating_mul(twice) <= numbers
             && (figures.restarts().len() as u64).saturating_mul(LEAST) <= numbers
             && figures.jumps().is_empty()
     })
+}
+
+/// Whether they are, and come again with the same content: of packets that come twice no step need be small. Blocks of a file in any order do not.
+pub(super) fn repeats_whole(state: &SaState) -> bool {
+    state.evidence.repeats_packets() && is_whole(state)
 }
 
 /// Whether more than half of the numbers are followed by a gap, and gaps are longer than load sharing makes them: counters of time or bytes

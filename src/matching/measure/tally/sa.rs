@@ -28,6 +28,8 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) guessed: u64,
     /// Pairs by content that are far from the usual time, where others have equals.
     pub(in crate::matching) strays: u64,
+    /// Pairs of packets that are alike and no more than guesses, much further apart than those that are sure.
+    pub(in crate::matching) far_guesses: u64,
     pub(in crate::matching) alone: u64,
     /// Those of them that show nothing of their content.
     pub(in crate::matching) unread: u64,

@@ -8,7 +8,7 @@ use crate::matching::limits::MAX_WAITING;
 use crate::matching::order::align;
 use crate::matching::order::delay::Delay;
 use crate::matching::order::lane::{Lane, Place, PlainItem, TunnelItem};
-use crate::matching::order::lengths::{move_together, pieces, succession};
+use crate::matching::order::lengths::{move_in_row, move_together, pieces, succession};
 use crate::matching::packets::flows::FlowId;
 
 /// How far from chance it must be that both sides move together where packets were lost, in usual deviations.
@@ -52,7 +52,7 @@ impl Search<'_> {
         });
         let timed: Vec<_> = timed.collect();
         let pairs: Vec<(PlainItem, TunnelItem)> = found.partners.iter().zip(places).filter_map(pair).collect();
-        if !is_whole && !move_together(&timed, DEVIATIONS) {
+        if !is_whole && !move_in_row(&timed, DEVIATIONS) {
             return None;
         }
         let differences: Vec<i64> = pairs.iter().map(|(p, t)| t.ns.saturating_sub(p.ns)).collect();

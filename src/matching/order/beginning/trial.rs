@@ -38,16 +38,18 @@ impl BeginningTrial {
         if let Self::Open(alignments, _) = self { *alignments } else { 0 }
     }
 
-    /// The same, unless another direction of the plain side fits nearly as well, or another direction of the tunnel these plaintext packets.
-    pub(in crate::matching) fn unless(self, others: [&Self; 2], ways: PlainWays) -> Self {
+    /// The same, unless the other direction of the plain side fits nearly as well; where both are alike, another direction of the tunnel must not fit these
+    /// plaintext packets either (`answers`).
+    pub(in crate::matching) fn unless(self, other: &Self, answers: &Self, ways: PlainWays) -> Self {
+        let outweighs = |other: &Self| self.weight() >= 2.0 * other.weight();
         // Two loads at one even pace keep their distance, and prove nothing by it.
         let together = if let Self::Begun(own) = &self { own.together } else { false };
         let is_told = match ways {
             PlainWays::Either => false,
-            PlainWays::Alike => together,
-            PlainWays::Unlike => true,
+            PlainWays::Alike => together && outweighs(other) && outweighs(answers),
+            PlainWays::Unlike => outweighs(other),
         };
-        if is_told && others.iter().all(|other| self.weight() >= 2.0 * other.weight()) {
+        if is_told {
             return self;
         }
         let weight = self.weight();
@@ -72,22 +74,43 @@ pub(in crate::matching) enum PlainWays {
 impl PlainWays {
     /// `either`: each fits each direction of the tunnel as well.
     pub(in crate::matching) fn of(plain: &[VecDeque<PlainItem>; 2], either: bool) -> Self {
-        /// Lengths that say which part of a succession this is, and those that are compared.
-        const RUN: usize = 16;
-        const MOST: usize = 1 << 13;
-        /// Runs of the shorter one that the other has too, as 1 in N: a lost packet is in as many as a run has.
-        const OF_RUNS: usize = 4;
-        let [one, other] =
-            plain.each_ref().map(|way| way.iter().take(MOST).map(|item| item.bytes).collect::<Vec<u32>>());
-        let (shorter, longer) = if one.len() < other.len() { (one, other) } else { (other, one) };
-        let runs: HashSet<&[u32], FixedState> = longer.windows(RUN).collect();
-        let common = shorter.windows(RUN).filter(|run| runs.contains(run)).count();
-        match (either, common > 0 && common * OF_RUNS >= shorter.windows(RUN).count()) {
-            (true, _) => Self::Either,
-            (false, true) => Self::Alike,
-            (false, false) => Self::Unlike,
+        if either {
+            return Self::Either;
         }
+        /// Lengths of either way that are compared.
+        const MOST: usize = 1 << 13;
+        let lengths = plain.each_ref().map(|way| way.iter().take(MOST).map(|item| item.bytes).collect::<Vec<u32>>());
+        if are_in_step(&lengths) || have_common_runs(&lengths) { Self::Alike } else { Self::Unlike }
     }
+}
+
+/// Whether most packets of both ways have the same length at the same place, of several lengths: a test that goes through sizes.
+fn are_in_step([one, other]: &[Vec<u32>; 2]) -> bool {
+    /// Packets that are enough, how many of them differ at most, as 1 in N, and lengths that are no chance.
+    const ENOUGH: usize = 16;
+    const DIFFER: usize = 8;
+    const SEVERAL: usize = 3;
+    let both = one.len().min(other.len());
+    let differ = one.iter().zip(other).filter(|(a, b)| a != b).count();
+    let lengths: HashSet<u32, FixedState> = one.iter().take(both).copied().collect();
+    both >= ENOUGH && differ * DIFFER <= both && lengths.len() >= SEVERAL
+}
+
+/// Whether runs of lengths of one way are in the other, too, wherever they stand.
+fn have_common_runs([one, other]: &[Vec<u32>; 2]) -> bool {
+    /// Lengths that say which part of a succession this is, and changes in it: with fewer, any two loads in blocks have runs in common.
+    const RUN: usize = 16;
+    const CHANGES: usize = 6;
+    /// Runs of the shorter one that the other has too, as 1 in N: a lost packet is in as many as a run has.
+    const OF_RUNS: usize = 4;
+    let (shorter, longer) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    let tells = |run: &&[u32]| run.windows(2).filter(|two| two.first() != two.last()).count() >= CHANGES;
+    let runs: HashSet<&[u32], FixedState> = longer.windows(RUN).filter(tells).collect();
+    let (all, common) = shorter
+        .windows(RUN)
+        .filter(tells)
+        .fold((0, 0), |(all, common), run| (all + 1, common + usize::from(runs.contains(run))));
+    common > 0 && common * OF_RUNS >= all
 }
 
 /// Whether the gaps between the packets of an alignment go together on both sides.

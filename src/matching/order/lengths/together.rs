@@ -14,8 +14,16 @@ pub(in crate::matching) fn move_together(pairs: &[TimedPair], deviations: f64) -
     let there: Vec<f64> = steps().map(|(before, after)| after.2.saturating_sub(before.2) as f64).collect();
     let here: Vec<f64> = steps().map(|(before, after)| after.1.saturating_sub(before.1) as f64).collect();
     let bytes: Vec<f64> = steps().map(|(_, after)| f64::from(after.3)).collect();
-    let chance = deviations / (there.len().max(1) as f64).sqrt();
+    // Fisher: the inverse hyperbolic tangent of a correlation varies by the root of so many.
+    let chance = (deviations / (there.len().saturating_sub(3).max(1) as f64).sqrt()).tanh();
     correlation(&here, &there) >= chance || correlation(&bytes, &there) >= BUSY
+}
+
+/// The same of all pairs in a row: of two runs at other times the gaps beside lost packets differ, too.
+pub(in crate::matching) fn move_in_row(pairs: &[TimedPair], deviations: f64) -> bool {
+    let in_row: Vec<TimedPair> =
+        pairs.iter().enumerate().map(|(row, (_, p, t, bytes))| (row, *p, *t, *bytes)).collect();
+    move_together(&in_row, deviations)
 }
 
 /// Pearson's correlation; 0 where one of both never changes.

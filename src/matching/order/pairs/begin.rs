@@ -33,9 +33,10 @@ impl Order {
         // Packets that fit either direction as well belong to neither.
         let either = (across - there).abs() < CERTAIN;
         let [other, answers] = &others;
-        let beside = [[other, answers], [answers, other]];
+        let beside = [(other, answers), (answers, other)];
         let ways = PlainWays::of(&plain, either);
-        let mut own = trials.into_iter().zip(beside).map(|(trial, others)| trial.unless(others, ways));
+        let mut own =
+            trials.into_iter().zip(beside).map(|(trial, (other, answers))| trial.unless(other, answers, ways));
         let trials = [own.next().unwrap_or(BeginningTrial::Nothing), own.next().unwrap_or(BeginningTrial::Nothing)];
         self.open = [0, 1].map(|lane: usize| trials.get(lane).map_or(0, BeginningTrial::open));
         if !trials.iter().any(|trial| matches!(trial, BeginningTrial::Begun(_))) {

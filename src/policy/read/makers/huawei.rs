@@ -116,16 +116,7 @@ fn policy(tunnel: &mut Tunnel, words: &[&str], builder: &mut Builder) -> Read {
             let name = rest.iter().find(|word| !matches!(**word, "ipv6" | "name")).copied().unwrap_or_default();
             tunnel.acl = Some((name.to_owned(), builder.cite_made(&format!("security acl {name}"))));
         }
-        // IKE chooses one of several, of one algorithm of several: what it chose is not in the text.
-        ["proposal" | "transform-set", ..] if tunnel.keying == Keying::Ike => {
-            builder.wrong("a proposal that IKE chooses from: its algorithms are not compared");
-        }
-        ["proposal" | "transform-set", name] => {
-            if builder.router().is_some_and(|router| router.forwarding.vague_sets.contains(*name)) {
-                builder.wrong("the proposal leaves algorithms to what the release takes where nothing is said: they are not compared");
-            }
-            tunnel.sets = vec![((*name).to_owned(), builder.cite_made(&format!("proposal {name}")))];
-        }
+        ["proposal" | "transform-set", name] => proposal(tunnel, name, builder),
         ["tunnel", way @ ("local" | "remote"), .., end] | [way @ ("local-address" | "remote-address"), .., end] => {
             match address(end) {
                 Some(end) => {
@@ -171,6 +162,20 @@ fn policy(tunnel: &mut Tunnel, words: &[&str], builder: &mut Builder) -> Read {
     }
     tunnel.store(MAKER, builder);
     Read::Understood
+}
+
+/// The proposal of a policy. IKE chooses one of several, of one algorithm of several: what it chose is not in the text.
+fn proposal(tunnel: &mut Tunnel, name: &str, builder: &mut Builder) {
+    if tunnel.keying == Keying::Ike {
+        builder.wrong("a proposal that IKE chooses from: its algorithms are not compared");
+        return;
+    }
+    if builder.router().is_some_and(|router| router.forwarding.vague_sets.contains(name)) {
+        builder.wrong(
+            "the proposal leaves algorithms to what the release takes where nothing is said: they are not compared",
+        );
+    }
+    tunnel.sets = vec![(name.to_owned(), builder.cite_made(&format!("proposal {name}")))];
 }
 
 fn named(protocol: &str) -> Protocol {
