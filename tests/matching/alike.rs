@@ -183,7 +183,7 @@ fn unlike_loads_at_an_even_pace_are_paired() {
         let word = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (word ^ word >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33
     }
-    let two: fn(u64) -> u64 = |packet| if mixed(packet) % 2 == 0 { 100 } else { 1_200 };
+    let two: fn(u64) -> u64 = |packet| if mixed(packet).is_multiple_of(2) { 100 } else { 1_200 };
     let blocks: fn(u64) -> u64 = |packet| [36, 172, 484, 1_272][(mixed(packet / 12) % 4) as usize];
     for (kind, bytes) in [("two", two), ("blocks", blocks)] {
         let sent = Sent { bytes, apart: 5_000, uneven: 0, jitter: 20_000, lost: u64::MAX, ahead: 0 };
