@@ -24,6 +24,7 @@ fuzz_target!(|input: &[u8]| {
             link,
             interface: 0,
             fcs_bytes: if choice & 2 == 2 { 4 } else { 0 },
+            snap_bytes: u32::MAX,
         };
         dissect(&frame, &options, &mut stack);
         sane::sane(&stack, data.len());
