@@ -43,7 +43,8 @@ struct Load {
 
 impl Load {
     fn new(name: &str, sent: Sent) -> Self {
-        let mut noise = Noise(name.bytes().fold(7, |sum, byte| sum * 31 + u64::from(byte)));
+        let mut noise =
+            Noise(name.bytes().fold(7, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte))));
         // Frames of both taps, each with the direction and the number of its packet.
         let (mut plain, mut tunnel) = (Vec::new(), Vec::new());
         let mut lost = 0;
