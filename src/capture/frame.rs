@@ -40,7 +40,7 @@ pub(super) const fn wire_bytes(stated: u32) -> u32 {
     if stated > i32::MAX as u32 { i32::MAX as u32 } else { stated }
 }
 
-/// The snapshot length that a stated one stands for: 0 states none.
+/// Snapshot length in bytes of a header field, in which 0 means unlimited.
 pub(super) const fn snap_bytes(stated: u32) -> u32 {
     if stated == 0 { u32::MAX } else { stated }
 }

@@ -67,7 +67,7 @@ impl LatestEqual {
         self.numbered = number << Self::CHAIN_BITS | self.numbered & ((1 << Self::CHAIN_BITS) - 1);
     }
 
-    /// Puts the packet to the latest of so many chains.
+    /// Adds the packet to the latest chain; `chains`: number of chains.
     const fn set_chain(&mut self, chains: usize) {
         self.numbered = self.number() << Self::CHAIN_BITS | chains as u64;
     }

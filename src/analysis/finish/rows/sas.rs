@@ -162,7 +162,7 @@ pub(crate) fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
     (padded || !is_open(field)).then_some(if padded { unpadded } else { field })
 }
 
-/// Whether an ICV field of so many octets, of which nothing shows padding, may be an ICV with padding that differs from packet to packet.
+/// Whether an AH ICV field of `field` bytes without visible padding fits two ICV lengths: the full field, or a shorter ICV with random padding.
 fn is_open(field: u32) -> bool {
     let is_known = |bytes: u32| integrity(bytes, true).next().is_some();
     is_known(field) && field.checked_sub(AH_PADDING).is_some_and(is_known) && (AH_FIXED + field).is_multiple_of(8)

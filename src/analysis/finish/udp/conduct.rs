@@ -3,9 +3,9 @@
 use super::MISFITS;
 use crate::analysis::state::sa::sas::SaState;
 
-/// One step in so many may be none that ESP makes.
+/// At most 1 in N steps of the sequence number is irregular.
 const ODD: u64 = 10;
-/// Odd steps that a short capture may have: a burst of loss, a restart.
+/// Irregular steps that a short capture may have: a burst of loss, a restart.
 const FEW_ODD: u64 = 2;
 /// Largest number of packets of an SA that shows no behaviour.
 const FEW: u64 = 3;
@@ -47,7 +47,7 @@ pub(super) fn conduct(state: &SaState) -> Conduct {
 fn is_whole(state: &SaState) -> bool {
     /// Fewer numbers may lie side by side by chance.
     const LEAST: u64 = 64;
-    /// At most one number in so many is missing; more may be where late packets come with the same content.
+    /// At most 1 in N numbers is missing; 1 in 4 if late packets repeat the content of earlier ones.
     const LOST: u64 = 10;
     const LOST_OF_REPEATED: u64 = 4;
     /// At most one number in four comes twice; all may, where they come with the same packets, late: a path that delivers twice, or a replay.

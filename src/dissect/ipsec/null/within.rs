@@ -71,7 +71,7 @@ impl Head {
 /// the ESP. The packet in a tunnel is the first one with other ends, or the last that holds no other.
 pub(super) fn within(inner: &[u8], protocol: u8, ends: Option<(Address, Address)>) -> Within {
     let (mut packet, mut protocol, mut gre) = (inner, protocol, 0_usize);
-    // What stands in front of the packet at hand, and where the first one ends.
+    // Bytes before the current packet, and the end of the outermost one.
     let (mut before, mut all) = (0_usize, None);
     for depth in 0..=DEEPEST {
         let Some(head) = Head::read(packet, protocol) else { break };

@@ -14,7 +14,7 @@ pub(in crate::matching) fn move_together(pairs: &[TimedPair], deviations: f64) -
     let there: Vec<f64> = steps().map(|(before, after)| after.2.saturating_sub(before.2) as f64).collect();
     let here: Vec<f64> = steps().map(|(before, after)| after.1.saturating_sub(before.1) as f64).collect();
     let bytes: Vec<f64> = steps().map(|(_, after)| f64::from(after.3)).collect();
-    // Fisher: the inverse hyperbolic tangent of a correlation varies by the root of so many.
+    // Fisher transformation: `atanh(r)` of unrelated samples has a standard deviation of `1 / sqrt(n - 3)`.
     let chance = (deviations / (there.len().saturating_sub(3).max(1) as f64).sqrt()).tanh();
     correlation(&here, &there) >= chance || correlation(&bytes, &there) >= BUSY
 }
