@@ -24,7 +24,8 @@ struct Sent {
     bytes: fn(u64) -> u64,
     /// By how many packets the succession of the other way is ahead: with none, they are alike.
     apart: u64,
-    /// By how much the gaps vary, and the longest that the gateway takes beyond its usual time, in nanoseconds.
+    /// From a packet to the next by its number, by how much less or more, and the longest that the gateway takes beyond its usual time, in nanoseconds.
+    gap: fn(u64) -> u64,
     uneven: u64,
     jitter: u64,
     /// One packet in so many is lost behind the gateway that gave it its number; `u64::MAX`: none.
@@ -49,9 +50,10 @@ impl Load {
         let (mut plain, mut tunnel) = (Vec::new(), Vec::new());
         let mut lost = 0;
         for there in [true, false] {
-            let (mut ns, mut before) = (START + noise.below(PACE), 0);
+            let (mut even, mut before) = (START + noise.below(PACE), 0);
             for packet in 0..PACKETS {
-                ns += PACE + noise.below(sent.uneven + 1);
+                even += (sent.gap)(packet);
+                let ns = even + noise.below(sent.uneven + 1);
                 let at = before.max(ns + 190_000 + noise.below(sent.jitter + 1));
                 before = at + 1_000;
                 let (src, dst, from, to, spi) =
@@ -119,14 +121,33 @@ fn ways(report: &Value) -> Vec<(bool, String, Option<u64>)> {
 const GROWING: fn(u64) -> u64 = |packet| 36 + packet * 2;
 const MIXED: fn(u64) -> u64 = |packet| [36, 100, 172, 484, 972, 1_272][(packet * packet * 7 / 3 % 31 % 6) as usize];
 
+/// A number that looks like chance.
+fn mixed(at: u64) -> u64 {
+    let word = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (word ^ word >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33
+}
+
+const CHANCE: fn(u64) -> u64 = |packet| [36, 100, 172, 484, 972, 1_272][(mixed(packet) % 6) as usize];
+
+/// A constant rate, and one that doubles at times, with pauses.
+const EVEN: fn(u64) -> u64 = |_| PACE;
+const STEPS: fn(u64) -> u64 =
+    |packet| (4 * PACE >> (packet / 100 % 3)) + if packet % 150 == 149 { 200 * PACE } else { 0 };
+
 /// Two loads at one even pace keep their distance: that a packet of the other direction is always as far away proves nothing.
 #[test]
 fn directions_at_one_even_pace_are_not_taken_for_each_other() {
-    for (kind, bytes) in [("growing", GROWING), ("mixed", MIXED)] {
+    let loads = [
+        ("growing", GROWING, EVEN, 0, 600_000),
+        ("mixed", MIXED, EVEN, 0, 600_000),
+        ("shaken", CHANCE, EVEN, PACE * 4 / 5, 3 * PACE),
+        ("steps", CHANCE, STEPS, 0, 800_000),
+    ];
+    for (kind, bytes, gap, uneven, jitter) in loads {
         for (seed, lost) in [(1, u64::MAX), (2, u64::MAX), (3, 50), (4, 50)] {
             for (clock, ahead, more) in [("one", 0, ["--one-clock"].as_slice()), ("two", 300_000_000, &[])] {
                 let name = format!("even-{kind}-{seed}-{clock}");
-                let load = Load::new(&name, Sent { bytes, apart: 0, uneven: 0, jitter: 600_000, lost, ahead });
+                let load = Load::new(&name, Sent { bytes, apart: 0, gap, uneven, jitter, lost, ahead });
                 assert_eq!(load.sure(more).1, 0, "{name}");
                 let report = load.report(more);
                 for (there, way, lost) in ways(&report) {
@@ -144,7 +165,15 @@ fn directions_at_one_even_pace_are_not_taken_for_each_other() {
 #[test]
 fn gaps_that_go_together_tell_directions_of_one_sequence_apart() {
     for (seed, lost) in [(1, u64::MAX), (2, 50)] {
-        let sent = Sent { bytes: MIXED, apart: 0, uneven: 3 * PACE, jitter: 300_000, lost, ahead: 300_000_000 };
+        let sent = Sent {
+            bytes: MIXED,
+            apart: 0,
+            gap: EVEN,
+            uneven: PACE * 9 / 10,
+            jitter: 300_000,
+            lost,
+            ahead: 300_000_000,
+        };
         let load = Load::new(&format!("uneven-{seed}"), sent);
         let (sure, wrong) = load.sure(&[]);
         assert!(sure > 1_000 && wrong == 0, "{sure} {wrong}");
@@ -163,7 +192,7 @@ fn missing_numbers_are_a_loss_where_the_way_is_known() {
     let one_size = |_: u64| 400;
     let load = Load::new(
         "numbers",
-        Sent { bytes: one_size, apart: 0, uneven: 0, jitter: 100_000, lost: 30, ahead: 300_000_000 },
+        Sent { bytes: one_size, apart: 0, gap: EVEN, uneven: 0, jitter: 100_000, lost: 30, ahead: 300_000_000 },
     );
     let report = load.report(&[]);
     assert_eq!(number(&report, "pairs.matched"), 0, "{:#}", report["pairs"]);
@@ -179,15 +208,10 @@ fn missing_numbers_are_a_loss_where_the_way_is_known() {
 /// Loads of few sizes at an even pace that are not alike are paired by their sizes.
 #[test]
 fn unlike_loads_at_an_even_pace_are_paired() {
-    /// A number that looks like chance.
-    fn mixed(at: u64) -> u64 {
-        let word = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (word ^ word >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33
-    }
     let two: fn(u64) -> u64 = |packet| if mixed(packet).is_multiple_of(2) { 100 } else { 1_200 };
     let blocks: fn(u64) -> u64 = |packet| [36, 172, 484, 1_272][(mixed(packet / 12) % 4) as usize];
     for (kind, bytes) in [("two", two), ("blocks", blocks)] {
-        let sent = Sent { bytes, apart: 5_000, uneven: 0, jitter: 20_000, lost: u64::MAX, ahead: 0 };
+        let sent = Sent { bytes, apart: 5_000, gap: EVEN, uneven: 0, jitter: 20_000, lost: u64::MAX, ahead: 0 };
         let load = Load::new(&format!("unlike-{kind}"), sent);
         let (sure, wrong) = load.sure(&["--one-clock"]);
         assert!(sure > 1_000 && wrong == 0, "{kind}: {sure} {wrong}");

@@ -3,13 +3,14 @@
 //! Lengths say which transform there may be; the [`evidence`] says by how much the clocks differ, or that this cannot be known.
 
 mod in_order;
+mod telling;
 mod trial;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
 
-use self::trial::are_together;
+use self::telling::gaps_tell;
 pub(in crate::matching) use self::trial::{BeginningTrial, PlainWays};
 use super::align;
 use super::delay::{Delay, median};
@@ -43,8 +44,8 @@ pub(in crate::matching) struct Beginning {
     pub(in crate::matching) flows: Vec<(FlowId, u32, u32)>,
     /// All pairs, where the succession of lengths alone makes them.
     pub(in crate::matching) pairs: Vec<(Serial, Serial)>,
-    /// Whether the gaps between packets of both sides go together: two loads at one even pace keep their distance too, and have nothing in common.
-    pub(in crate::matching) together: bool,
+    /// Whether gaps that both sides have in common identify the direction.
+    pub(in crate::matching) told: bool,
 }
 
 /// What is known besides the packets of a lane.
@@ -115,9 +116,13 @@ impl Search<'_> {
         let flows = flows(&best, &items, &tunnelled);
         let (delay, partial) = self.look(lane, &plain, delay);
         let mappings = lane.mappings.clone();
-        let together = are_together(&best, &plain, &tunnelled);
+        let found = best.partners.iter().zip(&tunnelled).filter_map(|(partner, packet)| match partner {
+            Partner::Found(at, _) => Some((*at, packet.ns)),
+            _ => None,
+        });
+        let told = gaps_tell(&found.collect::<Vec<_>>(), &plain, self.ledger.coarseness);
         let pairs = Vec::new();
-        let begun = Beginning { weight: best.weight, mappings, delay, partial, flows, pairs, together };
+        let begun = Beginning { weight: best.weight, mappings, delay, partial, flows, pairs, told };
         BeginningTrial::Begun(Box::new(begun))
     }
 

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 pub(in crate::matching) use self::pieces::pieces;
-pub(in crate::matching) use self::together::{move_in_row, move_together};
+pub(in crate::matching) use self::together::{correlation, move_together};
 use super::align::{Plain, Tunnelled};
 use super::evidence::{CERTAIN, DECISIVE};
 use crate::matching::limits::MAX_WAITING;

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::trial::TELLING;
+use super::telling::gaps_tell;
 use super::{Beginning, Search};
 use crate::matching::limits::MAX_WAITING;
 use crate::matching::order::align;
 use crate::matching::order::delay::Delay;
 use crate::matching::order::lane::{Lane, Place, PlainItem, TunnelItem};
-use crate::matching::order::lengths::{move_in_row, move_together, pieces, succession};
+use crate::matching::order::lengths::{move_together, pieces, succession};
 use crate::matching::packets::flows::FlowId;
-
-/// How far from chance it must be that both sides move together where packets were lost, in usual deviations.
-const DEVIATIONS: f64 = 3.0;
 
 impl Search<'_> {
     /// The pairs that the succession of lengths makes of all packets of a lane, when no more come or there is no room for more. In the latter
@@ -46,15 +43,12 @@ impl Search<'_> {
             let item = items.get((*partner)?)?;
             (!place.hole).then_some((*item, place.item))
         };
-        let timed = found.partners.iter().zip(places).filter_map(|(partner, place)| {
-            let (at, (plain, tunnelled)) = ((*partner)?, pair((partner, place))?);
-            Some((at, plain.ns, tunnelled.ns, plain.bytes))
-        });
-        let timed: Vec<_> = timed.collect();
         let pairs: Vec<(PlainItem, TunnelItem)> = found.partners.iter().zip(places).filter_map(pair).collect();
-        if !is_whole && !move_in_row(&timed, DEVIATIONS) {
+        if !is_whole && !move_together(&pairs.iter().map(|(p, t)| (p.ns, t.ns, p.bytes)).collect::<Vec<_>>()) {
             return None;
         }
+        let partners = found.partners.iter().zip(places).filter(|(_, place)| !place.hole);
+        let partners: Vec<(usize, i64)> = partners.filter_map(|(at, place)| Some(((*at)?, place.item.ns))).collect();
         let differences: Vec<i64> = pairs.iter().map(|(p, t)| t.ns.saturating_sub(p.ns)).collect();
         let delay = Delay::of(&differences)?;
         let base = delay.base.unwrap_or(0.0) as i64;
@@ -73,7 +67,7 @@ impl Search<'_> {
             partial: false,
             flows: flows.into_iter().map(|(flow, count)| (flow, count, count)).collect(),
             pairs,
-            together: move_together(&timed, TELLING),
+            told: gaps_tell(&partners, plain, self.ledger.coarseness),
         })
     }
 }

@@ -5,14 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use foldhash::fast::FixedState;
 
 use super::Beginning;
-use crate::matching::order::align::{Plain, Tunnelled};
-use crate::matching::order::evidence::{Alignment, Partner};
 use crate::matching::order::lane::PlainItem;
-use crate::matching::order::lengths::move_together;
-
-/// How far from chance it must be that both sides move together, in usual deviations, to tell one direction from another: the best of many alignments is
-/// looked at.
-pub(super) const TELLING: f64 = 5.0;
 
 /// What came of looking for a beginning.
 pub(in crate::matching) enum BeginningTrial {
@@ -42,11 +35,10 @@ impl BeginningTrial {
     /// plaintext packets either (`answers`).
     pub(in crate::matching) fn unless(self, other: &Self, answers: &Self, ways: PlainWays) -> Self {
         let outweighs = |other: &Self| self.weight() >= 2.0 * other.weight();
-        // Two loads at one even pace keep their distance, and prove nothing by it.
-        let together = if let Self::Begun(own) = &self { own.together } else { false };
+        let told = if let Self::Begun(own) = &self { own.told } else { false };
         let is_told = match ways {
             PlainWays::Either => false,
-            PlainWays::Alike => together && outweighs(other) && outweighs(answers),
+            PlainWays::Alike => told && outweighs(other) && outweighs(answers),
             PlainWays::Unlike => outweighs(other),
         };
         if is_told {
@@ -111,13 +103,4 @@ fn have_common_runs([one, other]: &[Vec<u32>; 2]) -> bool {
         .filter(tells)
         .fold((0, 0), |(all, common), run| (all + 1, common + usize::from(runs.contains(run))));
     common > 0 && common * OF_RUNS >= all
-}
-
-/// Whether the gaps between the packets of an alignment go together on both sides.
-pub(super) fn are_together(best: &Alignment, plain: &[Plain], tunnelled: &[Tunnelled]) -> bool {
-    let pair = |(partner, packet): (&Partner, &Tunnelled)| match partner {
-        Partner::Found(at, _) => plain.get(*at).map(|plain| (*at, plain.ns, packet.ns, plain.bytes)),
-        _ => None,
-    };
-    move_together(&best.partners.iter().zip(tunnelled).filter_map(pair).collect::<Vec<_>>(), TELLING)
 }

@@ -1,33 +1,25 @@
 //! Whether pairs that lengths alone have made move together: the same load may be sent twice, and each capture may show another of both.
 
-/// A pair: which packet of the plain side it is, when it was seen at either tap, and the octets of the plaintext packet.
-pub(in crate::matching) type TimedPair = (usize, i64, i64, u32);
+/// A pair: when it was seen at either tap, and the octets of its plaintext packet.
+pub(in crate::matching) type TimedPair = (i64, i64, u32);
 
-/// What the correlation is where a line is busy all the time.
+/// How far from chance a correlation must be, in usual deviations, and what it is where a line is busy all the time.
+const DEVIATIONS: f64 = 3.0;
 const BUSY: f64 = 0.5;
 
 /// Whether the gaps between packets of both sides go together, or those in the tunnel follow the lengths, as behind a line that is always busy. Of two loads
-/// with the same lengths and times of their own neither does. `pairs`: in the order of the packets. Only neighbours are compared: where a packet has no
-/// counterpart, both gaps are longer, in any two loads at one pace. `deviations`: how far from chance the correlation must be, in usual ones.
-pub(in crate::matching) fn move_together(pairs: &[TimedPair], deviations: f64) -> bool {
-    let steps = || pairs.iter().zip(pairs.iter().skip(1)).filter(|(before, after)| after.0 == before.0 + 1);
-    let there: Vec<f64> = steps().map(|(before, after)| after.2.saturating_sub(before.2) as f64).collect();
-    let here: Vec<f64> = steps().map(|(before, after)| after.1.saturating_sub(before.1) as f64).collect();
-    let bytes: Vec<f64> = steps().map(|(_, after)| f64::from(after.3)).collect();
-    // Fisher transformation: `atanh(r)` of unrelated samples has a standard deviation of `1 / sqrt(n - 3)`.
-    let chance = (deviations / (there.len().saturating_sub(3).max(1) as f64).sqrt()).tanh();
+/// with the same lengths and times of their own neither does. `pairs`: in the order of the packets.
+pub(in crate::matching) fn move_together(pairs: &[TimedPair]) -> bool {
+    let steps = || pairs.iter().zip(pairs.iter().skip(1));
+    let there: Vec<f64> = steps().map(|(before, after)| after.1.saturating_sub(before.1) as f64).collect();
+    let here: Vec<f64> = steps().map(|(before, after)| after.0.saturating_sub(before.0) as f64).collect();
+    let bytes: Vec<f64> = steps().map(|(_, after)| f64::from(after.2)).collect();
+    let chance = DEVIATIONS / (there.len().max(1) as f64).sqrt();
     correlation(&here, &there) >= chance || correlation(&bytes, &there) >= BUSY
 }
 
-/// The same of all pairs in a row: of two runs at other times the gaps beside lost packets differ, too.
-pub(in crate::matching) fn move_in_row(pairs: &[TimedPair], deviations: f64) -> bool {
-    let in_row: Vec<TimedPair> =
-        pairs.iter().enumerate().map(|(row, (_, p, t, bytes))| (row, *p, *t, *bytes)).collect();
-    move_together(&in_row, deviations)
-}
-
 /// Pearson's correlation; 0 where one of both never changes.
-fn correlation(one: &[f64], other: &[f64]) -> f64 {
+pub(in crate::matching) fn correlation(one: &[f64], other: &[f64]) -> f64 {
     let count = one.len().max(1) as f64;
     let (mean, other_mean) = (one.iter().sum::<f64>() / count, other.iter().sum::<f64>() / count);
     let deviations = || one.iter().map(|value| value - mean).zip(other.iter().map(|value| value - other_mean));
@@ -60,19 +52,19 @@ mod tests {
             let mut free = 0;
             let pair = |(at, ns): (usize, &i64)| {
                 free = free.max(*ns) + i64::from(bytes(at)) * per_byte;
-                (at, *ns, free, bytes(at))
+                (*ns, free, bytes(at))
             };
             sent.iter().enumerate().map(pair).collect()
         };
-        assert!([20, 2_400, 4_000].into_iter().all(|per_byte| move_together(&queued(per_byte), 3.0)));
+        assert!(move_together(&queued(20)) && move_together(&queued(2_400)) && move_together(&queued(4_000)));
         let another: Vec<TimedPair> = (0..600)
             .scan(0, |ns, at| {
                 *ns += mixed(at + 90_000, 4_000_000);
                 Some(*ns)
             })
             .enumerate()
-            .map(|(at, ns)| (at, sent[at], ns, bytes(at)))
+            .map(|(at, ns)| (sent[at], ns, bytes(at)))
             .collect();
-        assert!(!move_together(&another, 3.0));
+        assert!(!move_together(&another));
     }
 }
