@@ -132,7 +132,7 @@ const CHANCE: fn(u64) -> u64 = |packet| [36, 100, 172, 484, 972, 1_272][(mixed(p
 /// A constant rate, and one that doubles at times, with pauses.
 const EVEN: fn(u64) -> u64 = |_| PACE;
 const STEPS: fn(u64) -> u64 =
-    |packet| (4 * PACE >> (packet / 100 % 3)) + if packet % 150 == 149 { 200 * PACE } else { 0 };
+    |packet| ((4 * PACE) >> (packet / 100 % 3)) + if packet % 150 == 149 { 200 * PACE } else { 0 };
 
 /// Two loads at one even pace keep their distance: that a packet of the other direction is always as far away proves nothing.
 #[test]
