@@ -208,6 +208,30 @@ fn access_lists_that_select_the_same_are_the_same() {
     }
 }
 
+/// A line in front that takes none of the packets of the line behind it leaves none of them out; one that takes some does, whatever it calls
+/// their protocol.
+#[test]
+fn what_a_deny_leaves_out_depends_on_its_protocol_and_ports() {
+    let [near, far] = ["10.44.5.0 0.0.0.255", "10.44.6.0 0.0.0.255"];
+    let (one, other) = (format!("permit ip {near} {far}"), format!("permit ip {far} {near}"));
+    let high = ("permit tcp NEAR FAR gt 1023", "permit tcp FAR gt 1023 NEAR");
+    let ospf = ("permit ospf NEAR FAR", "permit ospf FAR NEAR");
+    for (n, (deny, (here, there), codes)) in [
+        ("deny tcp NEAR FAR", high, &["config-acl-mismatch"][..]),
+        ("deny tcp NEAR FAR eq 8080", high, &["config-acl-mismatch"]),
+        ("deny tcp NEAR FAR eq telnet", high, &[]),
+        ("deny 89 NEAR FAR", ospf, &["config-acl-mismatch"]),
+        ("deny 88 NEAR FAR", ospf, &[]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let [deny, here, there] = [deny, here, there].map(|line| line.replace("NEAR", near).replace("FAR", far));
+        let [a, b] = both([&[(&one, &format!("{deny}\n {here}"))], &[(&other, &there)]]);
+        finds(&format!("deny-{n}"), &[&a, &b], codes);
+    }
+}
+
 #[test]
 fn a_port_by_a_name_that_is_not_known_is_said_and_not_compared() {
     let [near, far] = ["10.44.5.0 0.0.0.255", "10.44.6.0 0.0.0.255"];
@@ -236,6 +260,10 @@ fn access_lists_of_ipv6_are_compared() {
     let b = router("x2", 2, 1, 64, [5002, 5001], [K3, K1]);
     clean("ipv6", &[&router("x1", 1, 2, 64, [5001, 5002], [K1, K3]), &b]);
     finds("ipv6-list", &[&router("x1", 1, 2, 60, [5001, 5002], [K1, K3]), &b], &["config-acl-mismatch"]);
+    let of = |text: &str, protocol: &str| text.replace("permit ipv6", &format!("permit {protocol}"));
+    let a = router("x1", 1, 2, 64, [5001, 5002], [K1, K3]);
+    clean("ipv6-icmp", &[&of(&a, "icmp"), &of(&b, "58")]);
+    finds("ipv6-tcp", &[&of(&a, "tcp"), &of(&b, "58")], &["config-acl-mismatch"]);
 }
 
 /// One digit of a key is another.
@@ -451,14 +479,16 @@ fn what_a_proposal_of_huawei_leaves_out_is_not_known() {
 #[test]
 fn bits_of_des_keys_that_are_not_used_make_no_other_key() {
     let des = |text: String| text.replace("esp-aes ", "esp-3des ").replace(K1, &format!("{K1}{}", &K3[..16]));
-    let flipped = |key: &str| {
-        let low = u8::from_str_radix(&key[key.len() - 1..], 16).expect("a digit") ^ 1;
+    let flipped = |key: &str, bit: u8| {
+        let low = u8::from_str_radix(&key[key.len() - 1..], 16).expect("a digit") ^ bit;
         format!("{}{low:x}", &key[..key.len() - 1])
     };
     let [a, b] = pair().map(des);
     let key = format!("{K1}{}", &K3[..16]);
-    let (findings, _) = said("parity", &[&a.replace(&key, &flipped(&key)), &b]);
-    assert!(!loud(&findings).contains(&"config-key-mismatch"), "{findings:#?}");
+    for (bit, differs) in [(1, false), (2, true)] {
+        let (findings, _) = said("parity", &[&a.replace(&key, &flipped(&key, bit)), &b]);
+        assert_eq!(loud(&findings).contains(&"config-key-mismatch"), differs, "{findings:#?}");
+    }
 }
 
 #[test]
@@ -480,8 +510,8 @@ fn what_is_taken_out_again_is_said() {
     for line in ["no crypto map SITES 10", "no crypto ipsec transform-set STRONGSET"] {
         let typed =
             a.replace("!\ninterface GigabitEthernet0/1", &format!("!\nexit\n{line}\ninterface GigabitEthernet0/1"));
-        let moved = format!("{line}\n{typed}");
-        let (_, stderr) = said("undone", &[&moved, &b]);
+        assert_ne!(typed, a);
+        let (_, stderr) = said("undone", &[&typed, &b]);
         assert!(stderr.contains("`no` command"), "{line}: {stderr}");
     }
 }

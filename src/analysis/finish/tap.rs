@@ -201,7 +201,7 @@ impl<'a> Tap<'a> {
         let tables = &self.stream.tables;
         let answered = |sa: &SaView<'_>| {
             let back = SaKey { src: sa.key.dst, dst: sa.key.src, ..sa.key };
-            sa.key.src != sa.key.dst && self.sas_between(&back).next().is_some()
+            sa.key.src != sa.key.dst && self.sas_between(back).next().is_some()
         };
         // A packet to its own source answers nothing.
         let flows = || tables.flows.iter().filter(|(_, flow)| !flow.inner && flow.src != flow.dst);
@@ -225,9 +225,11 @@ impl<'a> Tap<'a> {
     }
 
     /// SAs of one protocol between two endpoints, one way.
-    pub(crate) fn sas_between(&self, key: &SaKey) -> impl Iterator<Item = &SaView<'a>> {
-        let (least, most) = (SaKey { spi: Spi(0), ..*key }, SaKey { spi: Spi(u32::MAX), ..*key });
-        self.keys.range(least..=most).filter_map(|(_, &at)| self.sas.get(at))
+    pub(crate) fn sas_between(&self, key: SaKey) -> impl Iterator<Item = &SaView<'a>> {
+        let ends = (key.protocol, key.src, key.dst);
+        let first = self.sas.partition_point(|sa| (sa.key.protocol, sa.key.src, sa.key.dst) < ends);
+        let rest = self.sas.get(first..).unwrap_or_default();
+        rest.iter().take_while(move |sa| (sa.key.protocol, sa.key.src, sa.key.dst) == ends)
     }
 
     /// Where a frame stands in the run's captures.

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use crate::model::Address;
+use crate::policy::names;
 
 /// A set of addresses: those that agree with one in all bits of a mask.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -186,23 +187,37 @@ impl Selector {
         format!("{protocol} {}{} {}{}", src.typed(), blank(src_port), dst.typed(), blank(dst_port))
     }
 
+    /// The protocol's number; `None` for a word that is not known. In IPv6, `icmp` is ICMPv6.
+    pub(in crate::policy) fn protocol_number(&self) -> Option<u8> {
+        match names::protocol(&self.protocol) {
+            Some(1) if !self.src.v4 => Some(58),
+            number => number,
+        }
+    }
+
     /// Whether every packet of another selector is selected.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
-        let protocols = self.protocol == "ip" || self.protocol == other.protocol;
-        let ports = |own: &str, theirs: &str| own.is_empty() || own == theirs;
-        protocols
-            && ports(&self.src_port, &other.src_port)
-            && ports(&self.dst_port, &other.dst_port)
-            && self.src.covers(&other.src)
+        self.src.covers(&other.src)
             && self.dst.covers(&other.dst)
+            && (self.protocol == "ip" || self.is_of_protocol(other))
+            && covered(&self.src_port, &other.src_port)
+            && covered(&self.dst_port, &other.dst_port)
     }
 
     /// Whether there may be packets that both select.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
-        let protocols = self.protocol == other.protocol || self.protocol == "ip" || other.protocol == "ip";
-        protocols && self.src.overlaps(&other.src) && self.dst.overlaps(&other.dst)
+        self.src.overlaps(&other.src)
+            && self.dst.overlaps(&other.dst)
+            && (self.protocol == "ip" || other.protocol == "ip" || self.is_of_protocol(other))
+            && shared(&self.src_port, &other.src_port)
+            && shared(&self.dst_port, &other.dst_port)
+    }
+
+    fn is_of_protocol(&self, other: &Self) -> bool {
+        self.protocol == other.protocol
+            || self.protocol_number().is_some_and(|number| other.protocol_number() == Some(number))
     }
 
     /// Whether every packet between the two addresses is selected, whatever it carries.
@@ -211,6 +226,25 @@ impl Selector {
         let all = self.protocol == "ip" && self.src_port.is_empty() && self.dst_port.is_empty();
         all && self.src.contains(src) && self.dst.contains(dst)
     }
+}
+
+/// Whether all ports that `theirs` selects are among those of `own`.
+fn covered(own: &str, theirs: &str) -> bool {
+    let within = |part: &(u16, u16), own: &[(u16, u16)]| own.iter().any(|(from, to)| *from <= part.0 && part.1 <= *to);
+    own.is_empty()
+        || own == theirs
+        || !theirs.is_empty()
+            && names::ports(own)
+                .zip(names::ports(theirs))
+                .is_some_and(|(own, theirs)| theirs.iter().all(|part| within(part, &own)))
+}
+
+/// Whether there may be ports that both select.
+fn shared(own: &str, theirs: &str) -> bool {
+    let meet = |(own, theirs): (Vec<(u16, u16)>, Vec<(u16, u16)>)| {
+        own.iter().any(|one| theirs.iter().any(|other| one.0 <= other.1 && other.0 <= one.1))
+    };
+    own.is_empty() || theirs.is_empty() || names::ports(own).zip(names::ports(theirs)).is_none_or(meet)
 }
 
 impl fmt::Display for Selector {

@@ -145,6 +145,8 @@ impl Cisco {
                 builder.wrong("IKE in these words (keyrings, policies and tunnel groups of ASA) is not compared");
                 self.block = Block::Other;
             }
+            // An interface has one map and no entry: with a number the command is one of the configuration at large.
+            ["no", "crypto", "map", _, number, ..] if number.parse::<u32>().is_ok() => builder.wrong(map::NOT_UNDONE),
             ["no", "crypto", "map", ..] if !in_interface => builder.wrong(map::NOT_UNDONE),
             ["no", "crypto", "ipsec", "transform-set", ..] => builder.wrong(map::NOT_UNDONE),
             _ => return Read::Foreign,
@@ -241,6 +243,7 @@ impl Cisco {
             Block::Ike(at) => ike::line(*at, words, builder),
         };
         let noise = read == Read::Foreign
+            && !matches!(words, ["no", "crypto", ..])
             && words.first().is_some_and(|first| NOISE.contains(&first.to_ascii_lowercase().as_str()));
         if noise { Read::Understood } else { read }
     }

@@ -351,7 +351,7 @@ fn outside(tap: &Tap<'_>, sa: &SaView<'_>, stated: &[&Stated]) -> Option<u32> {
         return None;
     }
     let ah_key = crate::model::SaKey { protocol: Protocol::Ah, ..sa.key };
-    if tap.sas_between(&ah_key).next().is_some() {
+    if tap.sas_between(ah_key).next().is_some() {
         return None;
     }
     around(sa)

@@ -157,7 +157,7 @@ enum Answers {
 
 fn sas_answer(tap: &Tap<'_>) -> Answers {
     let back = |sa: &super::SaView<'_>| SaKey { src: sa.key.dst, dst: sa.key.src, ..sa.key };
-    let answered = tap.sas.iter().filter(|sa| tap.sas_between(&back(sa)).next().is_some()).count();
+    let answered = tap.sas.iter().filter(|sa| tap.sas_between(back(sa)).next().is_some()).count();
     match answered {
         0 => Answers::None,
         all if all == tap.sas.len() => Answers::All,
@@ -309,8 +309,7 @@ fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     }
     let flows = tap.stream.tables.flows.iter().filter(|(_, key)| !key.inner);
     let hidden = |src, dst| -> u64 {
-        let between = tap.sas.iter().filter(|sa| sa.key.src == src && sa.key.dst == dst);
-        let of_sas: u64 = between.map(|sa| sa.taken_for_clear().0).sum();
+        let of_sas: u64 = tap.esp_between(src, dst).map(|sa| sa.taken_for_clear().0).sum();
         let ike = tap.stream.notices.ike_pairs.contains_key(&(src.min(dst), src.max(dst)));
         of_sas + if ike { tap.loose.later_of_ike() } else { 0 }
     };

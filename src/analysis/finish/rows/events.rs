@@ -20,7 +20,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     let mut pools = HashMap::new();
     let mut is_pool = |key: &SaKey| {
         let way = (key.protocol, key.src, key.dst);
-        *pools.entry(way).or_insert_with(|| tap.sas_between(key).nth(POOL).is_some())
+        *pools.entry(way).or_insert_with(|| tap.sas_between(*key).nth(POOL).is_some())
     };
     let mut push = |what, sa: &SaView<'_>, from: Option<&SaView<'_>>, pos: FramePos, time: Timestamp| {
         report.events.push(Event {
@@ -57,7 +57,7 @@ pub(crate) fn predecessor<'t, 'a>(tap: &'t Tap<'a>, new: &SaView<'_>) -> Option<
         return None;
     }
     let (new_first, new_last) = (new.state.first_time().ns()?, new.state.last_time().ns()?);
-    let candidates = tap.sas_between(&new.key).filter(|old| old.key.spi != new.key.spi).filter_map(|sa| {
+    let candidates = tap.sas_between(new.key).filter(|old| old.key.spi != new.key.spi).filter_map(|sa| {
         let (first, last) = (sa.state.first_time().ns()?, sa.state.last_time().ns()?);
         let overlap = last.saturating_sub(new_first);
         let shorter = (last.saturating_sub(first)).min(new_last.saturating_sub(new_first));

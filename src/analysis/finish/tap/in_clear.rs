@@ -3,8 +3,9 @@
 use super::{SaView, Tap};
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables;
+use crate::model::{Address, Protocol, SaKey, Spi};
 
-impl Tap<'_> {
+impl<'a> Tap<'a> {
     /// User packets in clear. What looked clear frame by frame and is not: flows that turned out to be ESP in UDP, and
     /// later fragments of such packets, which show nothing but an IP header of protocol 17.
     pub(crate) fn clear(&self) -> Seen {
@@ -24,8 +25,7 @@ impl Tap<'_> {
         if pieces.are_first() {
             return 0;
         }
-        let between = self.sas.iter().filter(|sa| (sa.key.src, sa.key.dst) == (flow.src, flow.dst));
-        let sums = between.filter(|sa| sa.flow.is_none() && sa.taken_for_clear().0 > 0);
+        let sums = self.esp_between(flow.src, flow.dst).filter(|sa| sa.flow.is_none() && sa.taken_for_clear().0 > 0);
         // Copies that were taken for what a packet lacked are among its fragments already.
         let (later, filled) = sums.filter_map(|sa| sa.fragments.as_ref()).fold((0, 0), |(later, filled), own| {
             (later + own.later.saturating_sub(own.filled.0), filled + own.filled.0)
@@ -33,6 +33,11 @@ impl Tap<'_> {
         let ike = self.stream.notices.ike_pairs.contains_key(&(flow.src.min(flow.dst), flow.src.max(flow.dst)));
         let own = later + if ike { self.loose.later_of_ike() } else { 0 };
         pieces.copies_of(own).saturating_sub(filled)
+    }
+
+    /// What carries ESP from one end to another.
+    pub(crate) fn esp_between(&self, src: Address, dst: Address) -> impl Iterator<Item = &SaView<'a>> {
+        self.sas_between(SaKey { protocol: Protocol::Esp, src, dst, spi: Spi(0) })
     }
 }
 

@@ -154,12 +154,11 @@ fn spi_problem(
         evidence.push_str(&format!("; the first is {slipped}"));
     }
     evidence.push('.');
-    if let (Some(first), Some(key)) = (out.iter().find(|one| !one.used), waiting.first()) {
+    if let (Some(first), false) = (out.iter().find(|one| !one.used), waiting.is_empty()) {
         evidence.push_str(&format!(
             " {from} does not use the key at all: its transform set has no {}.",
             first.protocol.title()
         ));
-        let _ = key;
     }
     let lines = |stated: &[&Stated], of: &BTreeSet<Spi>| -> Vec<Cite> {
         stated.iter().filter(|one| of.contains(&one.spi)).filter_map(|one| one.cites.first().cloned()).collect()

@@ -60,15 +60,14 @@ struct Outer {
     what: &'static str,
     /// The protocol's word and number in access lists.
     protocol: [&'static str; 2],
-    /// The destination port, by name and number.
-    port: Option<[&'static str; 2]>,
+    /// The destination port.
+    port: Option<u16>,
 }
 
 const ESP: Outer = Outer { what: "ESP", protocol: ["esp", "50"], port: None };
 const AH: Outer = Outer { what: "AH", protocol: ["ahp", "51"], port: None };
-const IKE: Outer = Outer { what: "UDP port 500 (IKE)", protocol: ["udp", "17"], port: Some(["isakmp", "500"]) };
-const NAT_T: Outer =
-    Outer { what: "UDP port 4500 (IKE and ESP)", protocol: ["udp", "17"], port: Some(["non500-isakmp", "4500"]) };
+const IKE: Outer = Outer { what: "UDP port 500 (IKE)", protocol: ["udp", "17"], port: Some(500) };
+const NAT_T: Outer = Outer { what: "UDP port 4500 (IKE and ESP)", protocol: ["udp", "17"], port: Some(4500) };
 
 /// What an access list does with a packet: the first line that takes it decides; `None` where that cannot be told.
 fn permitted<'l>(
@@ -83,17 +82,11 @@ fn permitted<'l>(
             Some(end) => Some(net.contains(end)),
             None => net.is_any().then_some(true),
         };
-        let port = match (&outer.port, selector.dst_port.as_str()) {
+        let port = match (outer.port, selector.dst_port.as_str()) {
             (_, "") => Some(true),
             (None, _) => Some(false),
-            (Some(own), port) => {
-                let own = own.iter().find_map(|word| names::port(word));
-                let holds = |ranges: Vec<(u16, u16)>| {
-                    ranges.is_empty()
-                        || ranges.iter().any(|(from, to)| own.is_some_and(|own| (*from..=*to).contains(&own)))
-                };
-                names::ports(port).map(holds)
-            }
+            (Some(own), ports) => names::ports(ports)
+                .map(|ranges| ranges.is_empty() || ranges.iter().any(|(from, to)| (*from..=*to).contains(&own))),
         };
         if !protocol {
             return Some(false);
@@ -144,8 +137,7 @@ fn blocked(view: &View<'_>, at: usize, router: &Router, name: &str, map: &str, p
             |cite| format!("`{}` drops them", cite.text),
         );
         let word = first.protocol.first().copied().unwrap_or_default();
-        let port =
-            first.port.and_then(|port| port.last().copied()).map_or_else(String::new, |port| format!(" eq {port}"));
+        let port = first.port.map_or_else(String::new, |port| format!(" eq {port}"));
         let end = local.map_or_else(|| "any".to_owned(), |local| format!("host {local}"));
         let evidence = format!(
             "{}: {name} has access list {filter} for packets that arrive, which does not let {} of the peer {peer} in: {line}. \

@@ -55,7 +55,8 @@ pub(in crate::policy::lint) type Meaning = (Result<u8, String>, [Net; 2], [Resul
 pub(in crate::policy::lint) fn meaning(selector: &Selector) -> Meaning {
     let Selector { protocol, src, src_port, dst, dst_port } = selector;
     let port = |port: &str| names::ports(port).ok_or_else(|| port.to_owned());
-    (names::protocol(protocol).ok_or_else(|| protocol.clone()), [*src, *dst], [port(src_port), port(dst_port)])
+    let protocol = selector.protocol_number().ok_or_else(|| protocol.clone());
+    (protocol, [*src, *dst], [port(src_port), port(dst_port)])
 }
 
 fn pair_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {

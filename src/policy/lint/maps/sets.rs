@@ -92,11 +92,11 @@ fn problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
         return None;
     }
     // Other makers do what they were told; the mode that one takes where nothing is said may be either.
-    let foreign = |end: &End<'_>| {
+    let obeys = |end: &End<'_>| {
         let maker = view.policies.routers.get(end.router).and_then(|router| router.maker);
         maker.is_some_and(|maker| !maker.starts_with("PIX"))
     };
-    if foreign(&a) && foreign(&b) {
+    if obeys(&a) && obeys(&b) {
         if x.mode.is_none() || y.mode.is_none() {
             return None;
         }
