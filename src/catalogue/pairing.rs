@@ -111,6 +111,7 @@ pub(super) const NOTHING: Entry = Entry {
     causes: &[
         "The captures are of different times, or of different gateways.",
         "The plain tap sees other hosts than those whose traffic goes through the tunnel.",
+        "The tunnel's capture shows the plaintext, too: then nothing says that it went through the tunnel.",
         "The tunnel hides lengths: traffic flow confidentiality, compression, or several packets in one (RFC 9347).",
         "A NAT between the taps changes the packets.",
         "More packets are on their way at once than lengths and times tell apart, and some of them were lost.",
@@ -118,6 +119,7 @@ pub(super) const NOTHING: Entry = Entry {
     remedy: &[
         "See with `spiglass report` of each capture what it holds and when.",
         "Give the keys with --config: then contents decide.",
+        "Give a capture that holds both sides as --plain and as --tunnel.",
     ],
     lines: &[],
     references: &[],

@@ -5,6 +5,7 @@ mod degraded;
 mod direction;
 mod edges;
 mod ends;
+mod gone;
 mod outside;
 
 use std::collections::{BTreeSet, HashSet};
@@ -81,13 +82,14 @@ impl Matcher {
         let doubt = self.judge();
         let clock = self.clock();
         let catalogue = Catalogue::new();
-        let flows = std::mem::take(&mut self.ledger.flows);
+        let mut flows = std::mem::take(&mut self.ledger.flows);
+        self.without_own(&mut flows);
         for (flow, sa) in &self.tally.flow_sa.clone() {
             if let Some(key) = flows.key(*flow) {
                 self.tally.addresses(*sa, key.src, key.dst);
             }
         }
-        let mut losses = Losses::of(&self.tally, &flows, &self.ledger);
+        let (mut losses, gone) = self.losses(&mut flows, &doubt);
         losses.too_big(&self.ledger.too_big, &self.tally, &flows);
         if let Some(ends) = &self.ends {
             let none = HashSet::default();
@@ -118,9 +120,11 @@ impl Matcher {
             if doubted {
                 doubtful.insert(at as u32);
             }
-            let doubted = doubted || blocked.contains_key(&(at as u32));
+            let unfound = gone.doubt(at as u32, losses.missed_of(at as u32));
+            let doubted = doubted || unfound.is_some() || blocked.contains_key(&(at as u32));
             let silent = reason
                 .or_else(|| doubt.of(at as u32, &losses))
+                .or(unfound)
                 .or_else(|| Some(open_by_answers(blocked.remove(&(at as u32))?)));
             let known = self.known(at, sa, &losses, &catalogue);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
@@ -129,7 +133,8 @@ impl Matcher {
             let around = self.left_around(at as u32, sa, &losses);
             let found =
                 Found { losses: &losses, missing, unseen, around, open, counted, doubted, guessed, at: at as u32 };
-            by_few.extend(sa.times.moves_with(&sa.guesses).then_some(directions.len()));
+            let by_few_pairs = sa.times.moves_with(&sa.guesses) || self.is_half_found(at as u32, sa, &losses);
+            by_few.extend(by_few_pairs.then_some(directions.len()));
             directions.push(direction(sa, found, &clock, &self.settings, step, &known));
             sizes.extend(size_rows(sa, at as u32, &losses, &known, doubted));
         }
@@ -145,7 +150,7 @@ impl Matcher {
         directions.iter_mut().for_each(Direction::explain_latency);
         // What pairing by order does not find may be in the tunnel, where the order was lost.
         let unexplained = self.unexplained(order_lost);
-        let unseen = self.unseen_ways(&flows, &losses);
+        let unseen = self.unseen_ways(&flows, &gone);
         pairs.undetermined_plain += undetermined(&flows, &unexplained, &unseen);
         let (outside, outside_plain, more_outside) = outside(&flows, &unexplained, &unseen);
         pairs.outside_plain = outside_plain;

@@ -27,12 +27,12 @@ enum EspWay {
 
 /// Where a plaintext packet goes, and what else its frame says.
 struct PlainWay<'s> {
-    link: u16,
+    /// The link that it took; `None` under IPsec: what comes so to the plain side passes through this gateway, or is what it sends on its other
+    /// port, and is not what it protects.
+    link: Option<u16>,
     /// Its header, where packets are compared end to end.
     outer: Option<&'s IpHeader>,
     is_tunnelled: bool,
-    /// Whether it is not under IPsec.
-    is_in_clear: bool,
 }
 
 impl Matcher {
@@ -89,15 +89,17 @@ impl Matcher {
         let Some(outer) = sight.stack.outer().filter(|_| role != Role::None) else { return };
         let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol };
         let flow = self.ledger.flows.number(key);
-        let link = self.order.link(sight.stack.macs, (key, flow), &mut self.ledger.flows);
         let packet = sight.plain(outer, flow);
-        self.know_plain(&sight, &packet, link);
-        let (is_tunnelled, is_in_clear) = (role == Role::Tunnelled, sight.stack.sas.is_empty());
-        self.take_plain(packet, PlainWay { link, outer: Some(outer), is_tunnelled, is_in_clear });
+        let link = sight.stack.sas.is_empty().then(|| {
+            let link = self.order.link(sight.stack.macs, (key, flow), &mut self.ledger.flows);
+            self.know_plain(&sight, &packet, link);
+            link
+        });
+        self.take_plain(packet, PlainWay { link, outer: Some(outer), is_tunnelled: role == Role::Tunnelled });
     }
 
     fn take_plain(&mut self, mut packet: Plain, way: PlainWay<'_>) {
-        let PlainWay { link, outer, is_tunnelled, is_in_clear } = way;
+        let PlainWay { link, outer, is_tunnelled } = way;
         let [copies, _] = &mut self.copies;
         let again = copies.repeats(&packet);
         if again.is_some() && self.once.plain {
@@ -115,6 +117,9 @@ impl Matcher {
         }
         self.ledger.has_fragments |= matches!(packet.kin, Kin::Joined(_));
         let Plain { identity, time, bytes, flow, .. } = packet;
+        if let Some(flow) = self.ledger.flows.get_mut(flow).filter(|_| link.is_none()) {
+            flow.hidden += 1;
+        }
         if let Some(identity) = identity {
             if self.beside.take(identity) {
                 let serial = self.ledger.plain.push(packet);
@@ -135,8 +140,7 @@ impl Matcher {
             packet.indexed = true;
         }
         let serial = self.ledger.plain.push(packet);
-        // What is under IPsec on the plain side too passes through this gateway; it is not what this gateway protects.
-        if let Some(ns) = time.ns().filter(|_| is_in_clear) {
+        if let Some((ns, link)) = time.ns().zip(link) {
             self.order.plain(link, PlainItem { serial, ns, bytes, flow });
         }
     }

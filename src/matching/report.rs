@@ -214,8 +214,14 @@ fn nothing(report: &MatchReport) -> Option<Finding> {
         return Some(Draft::new("match-swapped", evidence).done());
     }
     (packets.0 > 0 && packets.1 > 0).then(|| {
+        let clear: u64 = report.outside.iter().map(|own| own.clear).sum();
+        let both = if clear * 2 > packets.0 {
+            " The tunnel's capture shows most of them in clear, too: if it holds both sides, give it as --plain and as --tunnel."
+        } else {
+            ""
+        };
         let evidence = format!(
-            "{} on the plaintext side, {} in tunnels, and none could be paired.",
+            "{} on the plaintext side, {} in tunnels, and none could be paired.{both}",
             plural(packets.0, "packet"),
             plural(packets.1, "packet")
         );

@@ -132,7 +132,7 @@ impl Matcher {
         left: &LeftOver,
     ) -> Option<Undetermined> {
         let missed = losses.missed.get(&at).copied().unwrap_or(0);
-        if let Some(own) = self.disordered(at, sa, (missing, missed, self.left_around(at, sa, losses)), clock) {
+        if let Some(own) = self.disordered(at, sa, (missing, missed, losses), clock) {
             return Some(own);
         }
         if let Some(count) = losses.sparse.get(&at) {
@@ -212,14 +212,15 @@ impl Matcher {
     }
 
     /// Why it is not known how many packets of a direction were lost, where the order of packets was not found or was lost. `missing`: numbers;
-    /// `missed`: plaintext packets; `around`: those that may be its own.
+    /// `missed`: plaintext packets.
     fn disordered(
         &self,
         at: u32,
         sa: &SaTally,
-        (missing, missed, around): (u64, u64, u64),
+        (missing, missed, losses): (u64, u64, &Losses),
         clock: &Clock,
     ) -> Option<Undetermined> {
+        let around = self.left_around(at, sa, losses);
         if (self.contradicted(clock) || sa.is_untimely()) && sa.is_by_order() {
             return Some(doubt::untimely(self.settings.one_clock));
         }
@@ -241,6 +242,9 @@ impl Matcher {
         let fitting = self.order.lane_at(at).map_or(0, |lane| lane.fitting);
         if lost > 0 && sa.is_by_order() && are_more_than_few(fitting, 0) && fitting * 2 >= lost {
             return Some(doubt::fitting(fitting));
+        }
+        if let Some((plain, tunnelled)) = self.left_out(at, sa, losses) {
+            return Some(doubt::left_out(plain, tunnelled));
         }
         let torn = self.order.torn(at).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
         torn.map(|(plain, tunnelled)| doubt::adrift(plain, tunnelled))

@@ -28,7 +28,7 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("engine/pipeline.rs", "read", 80, "threads share what is borrowed here"),
     ("matching/figures/degraded.rs", "degraded", 110, "a sentence for each limit"),
     ("matching/figures/direction.rs", "direction", 80, "a row put together member by member"),
-    ("matching/figures.rs", "figures", 110, "the doubts about a direction, in their order"),
+    ("matching/figures.rs", "figures", 115, "the doubts about a direction, in their order"),
     ("engine/trials.rs", "report", 70, "a report put together member by member"),
     ("matching/measure/silence/verdict.rs", "judge", 80, "the cases of a silence, in their order"),
     ("matching/measure/tally.rs", "count", 120, "everything that one pair adds"),

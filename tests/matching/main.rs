@@ -8,6 +8,7 @@ mod bins;
 mod clocks;
 mod contract;
 mod copies;
+mod flows;
 mod hidden;
 mod lab;
 mod lossy;

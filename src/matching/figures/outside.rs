@@ -2,28 +2,45 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::gone::GoneFlows;
+use crate::matching::Matcher;
 use crate::matching::content::identity;
 use crate::matching::limits::MAX_OUTSIDE;
-use crate::matching::measure::losses::Losses;
 use crate::matching::measure::tally::SaTally;
 use crate::matching::packets::flows::{Flow, FlowId, Flows};
 use crate::matching::packets::prefix::Prefix;
-use crate::matching::{Matcher, TunnelKey};
+use crate::model::Address;
 use crate::model::pairs::{Outside, Undetermined};
-use crate::model::{Address, FramePos};
 
 impl Matcher {
+    /// Takes out the tunnel's own packets that the plain tap shows, too, as a mirror of both ports of the gateway does: they are no plaintext.
+    pub(super) fn without_own(&mut self, flows: &mut Flows) {
+        let tunnels: BTreeSet<(Address, Address)> = self.tally.sas.iter().map(|sa| sa.key.ends()).collect();
+        let is_own = |id: FlowId, flow: &Flow| {
+            let has_ends = flows.key(id).is_some_and(|key| tunnels.contains(&(key.src, key.dst)));
+            has_ends && flow.matched == 0 && flow.hidden * 2 > flow.packets()
+        };
+        let own: Vec<(FlowId, u64)> =
+            flows.iter().filter(|(id, flow)| is_own(*id, flow)).map(|(id, flow)| (id, flow.packets())).collect();
+        for (id, packets) in own {
+            self.plain.packets = self.plain.packets.saturating_sub(packets);
+            if let Some(flow) = flows.get_mut(id) {
+                *flow = Flow::default();
+            }
+        }
+    }
+
     /// The directions of tunnels that were never seen.
-    pub(super) fn unseen_ways(&self, flows: &Flows, losses: &Losses) -> UnseenFlows {
-        let seen: BTreeSet<(Address, Address)> = self.tally.sas.iter().map(ends).collect();
+    pub(super) fn unseen_ways(&self, flows: &Flows, gone: &GoneFlows) -> UnseenFlows {
+        let seen: BTreeSet<(Address, Address)> = self.tally.sas.iter().map(|sa| sa.key.ends()).collect();
         let answers = self.tally.flow_sa.iter().filter(|(flow, _)| flows.is_selected(**flow));
         let unseen = answers.filter_map(|(flow, sa)| {
-            let (src, dst) = self.tally.sas.get(*sa as usize).map(ends)?;
+            let (src, dst) = self.tally.sas.get(*sa as usize)?.key.ends();
             let key = flows.key(*flow).filter(|_| !seen.contains(&(dst, src)))?;
             Some((key.dst, key.src))
         });
         let turned = |sa: &&SaTally| {
-            let (src, dst) = ends(sa);
+            let (src, dst) = sa.key.ends();
             sa.matched > 0 && !seen.contains(&(dst, src))
         };
         let networks = self.tally.sas.iter().filter(turned).filter_map(|sa| sa.dst.zip(sa.src));
@@ -32,33 +49,8 @@ impl Matcher {
             pairs: unseen.collect(),
             networks: networks.collect(),
             shown: shown.collect(),
-            gone: self.gone(flows, losses),
+            gone: gone.ids().collect(),
         }
-    }
-}
-
-/// Tunnel endpoints of an SA.
-fn ends(sa: &SaTally) -> (Address, Address) {
-    match sa.key {
-        TunnelKey::Sa(key) => (key.src, key.dst),
-        TunnelKey::Bare(_, src, dst) => (src, dst),
-    }
-}
-
-/// Between which networks an SA carries packets, and what is known of its loss.
-struct Carried {
-    networks: (Prefix, Prefix),
-    /// Where the plaintext packet of its last pair is.
-    last: FramePos,
-    lost: u64,
-    matched: u64,
-}
-
-impl Carried {
-    /// How many of `flows`, which have `packets` each, are expected to lose all of them.
-    fn loses_whole(&self, packets: u64, flows: u64) -> f64 {
-        let share = self.lost as f64 / (self.lost + self.matched).max(1) as f64;
-        share.powf(packets as f64) * flows as f64
     }
 }
 
@@ -105,51 +97,9 @@ impl Matcher {
         Unexplained { any: sas.map(own).sum(), between, fragments }
     }
 
-    /// Flows between the networks of SAs of which packets were lost, all of whose packets may have been: those that began behind the last pair, as
-    /// these SAs carry nothing any more, and those of few packets.
-    fn gone(&self, flows: &Flows, losses: &Losses) -> BTreeSet<FlowId> {
-        /// Flows that are lost whole, at the least, so that one may be; and how many more than expected are none.
-        const EXPECTED: f64 = 0.01;
-        const FEW: f64 = 2.0;
-        const TIMES: f64 = 3.0;
-        let into = (0..).zip(&self.tally.sas).filter(|(_, sa)| sa.encapsulated == Some(true));
-        let carried = into.filter_map(|(at, sa)| {
-            let lost = losses.missed.get(&at).copied().unwrap_or(0);
-            Some(Carried { networks: sa.src.zip(sa.dst)?, last: sa.furthest?, lost, matched: sa.matched })
-        });
-        let sas: Vec<Carried> = carried.collect();
-        let is_unknown = |id: FlowId, flow: &Flow| {
-            !flows.is_selected(id) && flow.matched == 0 && flow.clear == 0 && flow.refused == 0
-        };
-        // Flows by how many packets they have: those that were found in the tunnel, and those of which nothing was.
-        let mut of_packets: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        for (id, flow) in flows.iter() {
-            let (found, unknown) = of_packets.entry(flow.matched + flow.unmatched).or_default();
-            *found += u64::from(flows.is_selected(id));
-            *unknown += u64::from(is_unknown(id, &flow));
-        }
-        // One may be lost where a hundredth is expected, and no more than a few times as many as are.
-        let may_be_lost = |own: &Carried, packets: u64| {
-            let (found, unknown) = of_packets.get(&packets).copied().unwrap_or_default();
-            let expected = own.loses_whole(packets, found + unknown);
-            expected > EXPECTED && unknown as f64 <= FEW + TIMES * expected
-        };
-        let is_gone = |id: FlowId, flow: &Flow| {
-            let Some(key) = flows.key(id) else { return false };
-            let covers = |own: &&Carried| own.networks.0.covers(key.src) && own.networks.1.covers(key.dst);
-            let between: Vec<&Carried> = sas.iter().filter(covers).collect();
-            let has_ended = between.iter().map(|own| own.last).max().is_some_and(|last| flow.first > Some(last));
-            between.iter().any(|own| own.lost > 0 && (has_ended || may_be_lost(own, flow.unmatched)))
-        };
-        flows.iter().filter(|(id, flow)| is_unknown(*id, flow) && is_gone(*id, flow)).map(|(id, _)| id).collect()
-    }
-
     /// By SA that encapsulates, packets of flows of which it shows none, although their answers come out of the tunnel between its ends.
     pub(super) fn blocked(&self, flows: &Flows) -> BTreeMap<u32, u64> {
-        let ends = |sa: u32| match self.tally.sas.get(sa as usize)?.key {
-            TunnelKey::Sa(key) => Some((key.src, key.dst)),
-            TunnelKey::Bare(_, src, dst) => Some((src, dst)),
-        };
+        let ends = |sa: u32| Some(self.tally.sas.get(sa as usize)?.key.ends());
         let answered = answered(flows);
         let mut blocked = BTreeMap::new();
         for (_, flow, back) in answered {
@@ -179,19 +129,21 @@ pub(super) fn open_by_answers(plain: u64) -> Undetermined {
 
 /// Flows of which nothing is known but that they are not in the tunnel, each with the flow of its answers, which is.
 fn answered(flows: &Flows) -> Vec<(FlowId, Flow, FlowId)> {
-    /// Packets that make a flow.
+    /// Packets of all of them that are no stray.
     const ENOUGH: u64 = 6;
     let by_key = |id: FlowId| flows.key(id).map(|key| (key.src, key.dst, key.protocol));
     let selected: BTreeMap<_, FlowId> =
         flows.iter().filter(|(id, _)| flows.is_selected(*id)).filter_map(|(id, _)| Some((by_key(id)?, id))).collect();
-    let lost = flows.iter().filter(|(id, flow)| {
-        !flows.is_selected(*id) && flow.unmatched >= ENOUGH && flow.clear == 0 && flow.refused == 0
-    });
-    lost.filter_map(|(id, flow)| {
-        let (src, dst, protocol) = by_key(id)?;
-        Some((id, flow, *selected.get(&(dst, src, protocol))?))
-    })
-    .collect()
+    let is_lost = |flow: &Flow| flow.unmatched > 0 && flow.clear == 0 && flow.refused == 0;
+    let lost = flows.iter().filter(|(id, flow)| !flows.is_selected(*id) && is_lost(flow));
+    let answered: Vec<_> = lost
+        .filter_map(|(id, flow)| {
+            let (src, dst, protocol) = by_key(id)?;
+            Some((id, flow, *selected.get(&(dst, src, protocol))?))
+        })
+        .collect();
+    let packets: u64 = answered.iter().map(|(_, flow, _)| flow.unmatched).sum();
+    if packets < ENOUGH { Vec::new() } else { answered }
 }
 
 /// Whether a flow may go through a tunnel whose capture shows nothing of it, and nothing else says where it went.

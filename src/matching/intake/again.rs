@@ -136,7 +136,7 @@ impl Matcher {
             frame_bytes: own.wire_bytes,
             ..known.packet
         };
-        let way = PlainWay { link: known.link, outer: None, is_tunnelled: false, is_in_clear: true };
+        let way = PlainWay { link: Some(known.link), outer: None, is_tunnelled: false };
         self.see(Side::Plain, both, frame);
         self.take_plain(packet, way);
         true
@@ -216,7 +216,7 @@ impl Matcher {
         let Some((own, outer)) = HeadersAgain::any(&sight.frame).zip(sight.stack.outer()) else { return };
         // What found no room shares its numbers with others.
         let has_room = packet.flow != 0 && self.order.is_link(link, sight.stack.macs);
-        if has_room && sight.stack.sas.is_empty() && own.is_by_headers(sight.stack, options) {
+        if has_room && own.is_by_headers(sight.stack, options) {
             let addresses = digest::pair(outer.src, outer.dst);
             self.known.plain.put(own.headers, KnownPlain { packet: *packet, link, addresses });
         }

@@ -2,6 +2,7 @@
 
 mod around;
 mod ends;
+mod flows;
 mod named;
 mod parallel;
 mod reasons;
@@ -11,10 +12,11 @@ mod unpaired;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(in crate::matching) use self::flows::{gone, left_out, offloaded, refused, shared, sparse, strange, unserved};
 pub(in crate::matching) use self::reasons::{
     adrift, arrived, beside_silence, between, beyond, equal_at_an_edge, equal_on_both_sides, far_apart, fitting,
-    guessed, offloaded, partial, recounted, refused, repeated, restarted, shared, sparse, strange, timeless, uncounted,
-    undirected, unproved, unread, unserved, unshown, untimely,
+    guessed, partial, recounted, repeated, restarted, timeless, uncounted, undirected, unproved, unread, unshown,
+    untimely,
 };
 pub(crate) use self::silent::Silent;
 pub(in crate::matching) use self::tempered::LeftOfLanes;

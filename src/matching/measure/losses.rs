@@ -31,6 +31,8 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) uncovered: BTreeMap<u32, u64>,
     /// Packets of `missed` of which is not known which SA of several they would have gone through.
     pub(in crate::matching) shared: BTreeMap<u32, u64>,
+    /// Plaintext packets of flows that are taken for others outside the tunnel, although they are between the networks of an SA.
+    pub(in crate::matching) left_out: BTreeMap<u32, u64>,
     /// Packets in the tunnel without counterpart, between addresses that the plain tap never showed.
     pub(in crate::matching) strange: BTreeMap<u32, u64>,
     /// Those of which is not known whether they are in the tunnel.
@@ -90,6 +92,7 @@ impl Losses {
             }
         }
         losses.in_turns(tally, flows, ledger);
+        losses.left_out(tally, flows);
         losses.unseen_addresses(tally, flows);
         losses.services(&ledger.services, tally, flows);
         losses

@@ -44,6 +44,8 @@ pub(in crate::matching) struct Flow {
     pub(in crate::matching) repeated: u64,
     /// Packets that were seen beside the tunnel, in clear.
     pub(in crate::matching) clear: u64,
+    /// Packets that are under IPsec on the plain side.
+    pub(in crate::matching) hidden: u64,
     /// The first packet that was not found.
     pub(in crate::matching) first: Option<FramePos>,
     /// Packets from before the tunnel's capture began or after it ended.
@@ -64,6 +66,11 @@ impl Flow {
     /// Packets whose absence says something of where the flow goes: a gateway refuses packets of the tunnel, too.
     const fn absent(&self) -> u64 {
         self.unmatched.saturating_sub(self.refused)
+    }
+
+    /// All of its packets.
+    pub(in crate::matching) const fn packets(&self) -> u64 {
+        self.matched + self.unmatched + self.clear + self.aside + self.uncovered
     }
 
     /// Whether all that is known of a flow is that its packets were too big.

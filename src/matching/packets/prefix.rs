@@ -28,6 +28,12 @@ impl Prefix {
         self.bits = self.bits.min(common.min(128) as u8);
     }
 
+    /// The network that hosts of one site share, at the least: 24 bits of IPv4, 64 of IPv6.
+    pub(in crate::matching) fn site(self) -> Self {
+        let most = if self.address.is_v4() { 96 + 24 } else { 64 };
+        Self { bits: self.bits.min(most), ..self }
+    }
+
     /// Whether an address is among those that begin so.
     pub(in crate::matching) fn covers(self, address: Address) -> bool {
         let mut both = self;

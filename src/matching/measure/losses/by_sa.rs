@@ -67,6 +67,19 @@ impl Losses {
         }
     }
 
+    /// Takes in flows that are between the networks of SAs, or those of the hosts that they carry packets of, and in none of them. What was seen in clear
+    /// is outside.
+    pub(super) fn left_out(&mut self, tally: &Tally, flows: &Flows) {
+        let carried: Vec<_> =
+            (0..).zip(&tally.sas).filter_map(|(at, sa)| Some((at, sa.src?.site(), sa.dst?.site()))).collect();
+        for (id, flow) in flows.iter().filter(|(id, flow)| !flows.is_selected(*id) && flow.clear == 0) {
+            let Some(key) = flows.key(id) else { continue };
+            for (at, _, _) in carried.iter().filter(|(_, src, dst)| src.covers(key.src) && dst.covers(key.dst)) {
+                *self.left_out.entry(*at).or_default() += flow.unmatched;
+            }
+        }
+    }
+
     /// Takes in packets in the tunnel without counterpart, as far as no plaintext packet was seen between the addresses inside, neither way: a tap that
     /// shows what a host sends shows what it receives.
     pub(super) fn unseen_addresses(&mut self, tally: &Tally, flows: &Flows) {

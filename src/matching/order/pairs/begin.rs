@@ -144,7 +144,8 @@ impl Order {
             }
             self.enough = waiting * 4;
             let plain = std::mem::take(&mut lane.plain);
-            let one_clock = self.one_clock;
+            // Where the TTLs of both directions look alike the gateways do not lower them, and they say nothing of the way.
+            let one_clock = self.one_clock && fresh(plain.iter(), ledger) != Some(known);
             let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock, end };
             let trial = search.begin(lane, &plain);
             lane.plain = plain;
