@@ -241,10 +241,9 @@ fn covered(own: &str, theirs: &str) -> bool {
 
 /// Whether there may be ports that both select.
 fn shared(own: &str, theirs: &str) -> bool {
-    let meet = |(own, theirs): (Vec<(u16, u16)>, Vec<(u16, u16)>)| {
-        own.iter().any(|one| theirs.iter().any(|other| one.0 <= other.1 && other.0 <= one.1))
-    };
-    own.is_empty() || theirs.is_empty() || names::ports(own).zip(names::ports(theirs)).is_none_or(meet)
+    let (Some(one), Some(other)) = (names::ports(own), names::ports(theirs)) else { return true };
+    let meets = |part: &(u16, u16)| other.iter().any(|(from, to)| part.0 <= *to && *from <= part.1);
+    own.is_empty() || theirs.is_empty() || one.iter().any(meets)
 }
 
 impl fmt::Display for Selector {
