@@ -1,5 +1,7 @@
 //! Runs on both sides of a jump whose frames came out of order: copies and repeated packets of what came before it.
 
+use std::borrow::Cow;
+
 use super::run::{Edge, Folded};
 use super::steps::Sighting;
 use super::{IntervalSet, Rare, Run, SequenceState, continues};
@@ -49,6 +51,8 @@ impl Run {
             late_before: Rare::default(),
             wraps: Vec::new(),
             steps: Some(Box::new(again)),
+            begin: None,
+            falls: None,
         };
         Some((rest, one))
     }
@@ -100,6 +104,7 @@ impl Run {
     /// Whether `later`, whose first number is `step` behind the last one, is no new count; `is_last`: no run comes after it.
     pub(super) fn is_continued_by(&self, later: &Self, step: i32, is_last: bool) -> bool {
         step >= -RESTART_FALL
+            || self.is_repeated_from(later)
             || self.is_resumed_by(later, step)
             || self.is_filled_by(later)
             || is_last && self.is_sent_again_by(later)
@@ -167,6 +172,20 @@ pub(super) fn give_back_repeated(runs: &mut Vec<Run>) {
             }
         }
     }
+}
+
+/// Takes out the last number of each run that is far ahead of all others, where the next run goes on from these.
+pub(super) fn take_ahead(runs: &mut Cow<'_, Vec<Run>>) -> Vec<Run> {
+    let mut outliers = Vec::new();
+    for at in 1..runs.len() {
+        let pair = runs.get(at - 1).zip(runs.get(at));
+        let pair = pair.filter(|(run, next)| !run.begins_again() && !next.begins_again());
+        if let Some((rest, one)) = pair.and_then(|(run, next)| run.without_one_ahead(next)) {
+            outliers.push(one);
+            runs.to_mut().get_mut(at - 1).into_iter().for_each(|run| run.clone_from(&rest));
+        }
+    }
+    outliers
 }
 
 impl SequenceState {
