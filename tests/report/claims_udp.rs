@@ -651,7 +651,7 @@ fn what_begins_with_the_marker_of_ike_is_no_esp() {
 
 /// A device, a counter, and what it measures: a time and floats before zeros, samples of sound, or text.
 fn measured(noise: &mut Noise, n: u32, kind: u32) -> Vec<u8> {
-    let head = [[0x1a, 0x2b + (n % 8 == 0) as u8, 0x3c, 0x4d], (n + 1).to_be_bytes()].concat();
+    let head = [[0x1a, 0x2b + u8::from(n.is_multiple_of(8)), 0x3c, 0x4d], (n + 1).to_be_bytes()].concat();
     let time = u64::from(1_700_000_000 + n / 100) << 32;
     let body = match kind {
         0 => {
@@ -661,8 +661,9 @@ fn measured(noise: &mut Noise, n: u32, kind: u32) -> Vec<u8> {
         }
         1 => (0..160).flat_map(|_| (noise.below(1_200) as i16 - 600).to_be_bytes()).collect(),
         _ => {
-            let mut text = format!("{{\"t\":{time},\"v\":{},\"unit\":\"celsius\"}}", noise.below(900)).into_bytes();
-            text.resize(text.len().next_multiple_of(4) + 8, 0);
+            let mut text =
+                format!("{{\"seq\":{n:08},\"v\":0.{:02},\"name\":\"sensor-0\"}}", noise.below(90)).into_bytes();
+            text.resize(64, b' ');
             text
         }
     };

@@ -245,13 +245,17 @@ impl OpaqueEvidence {
 
 /// Whether eight octets are the first ones of a protocol that has no checksum to verify: RSVP (RFC 2205 section 3.1.1), EIGRP (RFC 7868
 /// section 6.1), EtherIP (RFC 3378 section 3), a session of L2TPv3 (RFC 3931 section 4.1.1).
-const fn begins_as(protocol: u8, octets: u64) -> bool {
+fn begins_as(protocol: u8, octets: u64) -> bool {
     let [first, second, third, fourth, ..] = octets.to_be_bytes();
     match protocol {
         46 => first >> 4 == 1 && matches!(second, 1..=20),
         88 => first == 2 && matches!(second, 1..=11),
         97 => matches!((first, second), (0x30, 0)),
-        115 => u32::from_be_bytes([first, second, third, fourth]) != 0,
+        // Text is no session.
+        115 => {
+            let session = [first, second, third, fourth];
+            session != [0; 4] && !session.iter().all(|octet| matches!(octet, b' '..=b'~'))
+        }
         _ => false,
     }
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use self::falls::Fallen;
 use self::figures::jump;
 pub(crate) use self::figures::{Jump, SequenceFigures};
-use self::joined::{give_back_repeated, take_ahead};
+use self::joined::{give_back_repeated, with_one_ahead};
 pub(crate) use self::run::{Edge, Run};
 use crate::analysis::limits::{JUMP_STEP, MAX_RUNS, RESTART_FALL, RESTART_NEXT, RUN_GAP_NS, RUN_STEP};
 use crate::analysis::state::base::interval::IntervalSet;
@@ -304,7 +304,11 @@ impl SequenceState {
         if copied && own_runs.len() > 2 {
             give_back_repeated(own_runs.to_mut());
         }
-        let mut outliers = take_ahead(&mut own_runs);
+        let mut outliers = Vec::new();
+        for (at, rest, one) in with_one_ahead(&own_runs) {
+            outliers.push(one);
+            own_runs.to_mut().get_mut(at).into_iter().for_each(|run| run.clone_from(&rest));
+        }
         let begin = own_runs.first().and_then(|run| run.begin);
         let mut runs: Vec<Run> = Vec::with_capacity(own_runs.len());
         for (at, run) in own_runs.iter().enumerate() {

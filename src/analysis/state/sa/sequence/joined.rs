@@ -1,7 +1,5 @@
 //! Runs on both sides of a jump whose frames came out of order: copies and repeated packets of what came before it.
 
-use std::borrow::Cow;
-
 use super::run::{Edge, Folded};
 use super::steps::Sighting;
 use super::{IntervalSet, Rare, Run, SequenceState, continues};
@@ -174,18 +172,12 @@ pub(super) fn give_back_repeated(runs: &mut Vec<Run>) {
     }
 }
 
-/// Takes out the last number of each run that is far ahead of all others, where the next run goes on from these.
-pub(super) fn take_ahead(runs: &mut Cow<'_, Vec<Run>>) -> Vec<Run> {
-    let mut outliers = Vec::new();
-    for at in 1..runs.len() {
-        let pair = runs.get(at - 1).zip(runs.get(at));
-        let pair = pair.filter(|(run, next)| !run.begins_again() && !next.begins_again());
-        if let Some((rest, one)) = pair.and_then(|(run, next)| run.without_one_ahead(next)) {
-            outliers.push(one);
-            runs.to_mut().get_mut(at - 1).into_iter().for_each(|run| run.clone_from(&rest));
-        }
-    }
-    outliers
+/// Runs that end with a number far ahead of all others, while the next run goes on from these: where each is, the run without that number, and
+/// the number alone.
+pub(super) fn with_one_ahead(runs: &[Run]) -> Vec<(usize, Run, Run)> {
+    let pairs = runs.iter().zip(runs.iter().skip(1)).enumerate();
+    let pairs = pairs.filter(|(_, (run, next))| !run.begins_again() && !next.begins_again());
+    pairs.filter_map(|(at, (run, next))| run.without_one_ahead(next).map(|(rest, one)| (at, rest, one))).collect()
 }
 
 impl SequenceState {

@@ -30,6 +30,10 @@ impl Archive {
     #[inline]
     pub(super) fn extend(&mut self, digests: impl ExactSizeIterator<Item = u32>) {
         self.total += digests.len() as u64;
+        if self.digests.is_empty() {
+            // Growing step by step would copy each digest as often again.
+            self.digests.reserve(2 * ARCHIVED);
+        }
         self.digests.extend(digests);
         if self.digests.len() >= 2 * ARCHIVED {
             self.trim();
@@ -126,12 +130,13 @@ mod tests {
                     let mark = DigestMark::new(digest(n), archive.total());
                     mark.seen(archive.holds(mark, 0))
                 };
+                let before = (n >= cut && n % 997 == 0).then(|| own.clone().trimmed());
                 let half = if n < cut { &mut own } else { &mut later };
                 if n % 997 == 0 {
                     whole.push(ask(&one));
                     let mut mark = ask(half);
-                    if n >= cut {
-                        mark.look_up(&own.clone().trimmed());
+                    if let Some(before) = before {
+                        mark.look_up(&before);
                     }
                     part.push(mark);
                 }

@@ -14,6 +14,11 @@ pub(super) const VACANT: i64 = i64::MIN;
 /// No earlier time.
 pub(super) const NONE_OLDER: Older = [VACANT; DECIDE - 1];
 
+/// At the beginning of a chain, more frames than these and the first one are a cluster only if all of them are as close as that: equal packets at a
+/// steady pace begin alike.
+const PACED: usize = 3;
+const CLOSE_NS: u64 = 100_000;
+
 /// The step of most timestamps.
 const STEP_NS: u64 = 1_000;
 
@@ -87,7 +92,7 @@ impl Chain {
         let ends = |(at, (start, before)): (usize, (&i64, &i64))| {
             let cluster = time.abs_diff(*start);
             let short = match *before {
-                VACANT => at == 0 || even,
+                VACANT => at == 0 || even && (at < PACED || cluster <= CLOSE_NS),
                 before => cluster.saturating_mul(RATIO) <= start.abs_diff(before),
             };
             (is_near(time, *start) && short).then_some(at + 2)
