@@ -34,7 +34,7 @@ pub(super) const DUPLICATE: Entry = Entry {
     causes: &[
         "The network duplicates packets: a layer 2 loop, a switch that floods, redundant links without duplicate removal.",
         "Captured packets are being replayed.",
-        "The sender's counter began anew: by fewer than 4096 numbers, or within 10 s, that is not told from repeated numbers. The payloads differ.",
+        "The sender's counter began anew, by fewer than 4096 numbers and within 10 s: the evidence says where packets with one number differ.",
         "The capture point sees some packets twice, but fewer than a copying TAP would (that is tap-copies).",
     ],
     remedy: &[

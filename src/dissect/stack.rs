@@ -421,6 +421,8 @@ pub enum Note {
         offset: u32,
         /// Octets of the payload.
         bytes: u32,
+        /// Of these, octets in other fragments, where this is the first fragment of the datagram.
+        missing: u32,
     },
     /// UDP on an unusual port that cannot be ESP: its length, its first word, or a header of another protocol.
     UdpOther {

@@ -109,7 +109,7 @@ fn candidates_are_whole_words_on_ports_of_nobody() {
     let payload = esp(0xc0de_0001, 3, &[0x9c; 16]);
     let stack = datagram(40_000, 40_001, &payload);
     let ports = (40_000, 40_001);
-    let candidate = Note::UdpCandidate { spi: Spi(0xc0de_0001), sequence: 3, ports, offset: 42, bytes: 24 };
+    let candidate = Note::UdpCandidate { spi: Spi(0xc0de_0001), sequence: 3, ports, offset: 42, bytes: 24, missing: 0 };
     assert_eq!(stack.notes, [candidate]);
     assert!(datagram(40_000, 53, &payload).notes.is_empty(), "DNS is at home there");
     // What cannot be ESP speaks against its flow.

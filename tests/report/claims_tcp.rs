@@ -146,3 +146,52 @@ fn ordinary_tcp_is_no_stream_of_esp() {
     assert_eq!(finding(&report, "tcp-stream-unread"), None);
     assert!(items(&report, "sas").is_empty());
 }
+
+/// What segments cut is not read, so what the tunnel carries is not known: neither as a figure nor as a range.
+#[test]
+fn goodput_of_messages_that_a_stream_cuts_is_not_determined() {
+    for full in [None, Some(536), Some(1_448)] {
+        let report = report(&capture("tcp-goodput", stream(4500, full)), &[]);
+        let rows = items(&report, "rates.directions");
+        let row = rows.iter().find(|row| number(row, "frames") > 0).expect("a direction");
+        let (exact, range) = (at(row, "goodput_bps"), at(row, "if_no_tfc"));
+        assert!(exact.is_null(), "{full:?}: {exact}");
+        assert_eq!(range.is_null(), full.is_some(), "{full:?}: {range}");
+        if full.is_some() {
+            let said = text(finding(&report, "tcp-continuation").expect("a note"), "evidence");
+            assert!(said.contains("goodput"), "{said}");
+        }
+    }
+    // A stream on a port that is not read counts as clear; what it carries is not known.
+    let report = report(&capture("tcp-unread", stream(10_443, None)), &[]);
+    assert!(finding(&report, "tcp-stream-unread").is_some());
+    let rows = items(&report, "rates.directions");
+    assert!(rows.iter().all(|row| at(row, "goodput_bps").is_null()), "{rows:?}");
+}
+
+/// A protocol with a length before each message, as DNS has in TCP: its first words are no SPIs.
+#[test]
+fn messages_with_a_length_are_no_esp() {
+    let mut noise = Noise(4);
+    let mut at = 0;
+    let frames = (0..200).map(|_| {
+        let bytes = usize::try_from(40 + noise.below(400)).expect("a length");
+        let message = [&u16::try_from(bytes + 2).expect("16 bits").to_be_bytes()[..], &noise.bytes(bytes)].concat();
+        at += message.len();
+        segment(4500, at - message.len(), &message)
+    });
+    let report = report(&capture("tcp-other", frames.collect()), &[]);
+    assert!(items(&report, "sas").is_empty(), "{}", items(&report, "sas").len());
+    assert_eq!(finding(&report, "esp-length-invalid"), None);
+    // Many SAs of some packets each are SAs.
+    let many = (1..=20_u32).flat_map(|number| (0..12_u32).map(move |spi| (spi, number)));
+    let frames = many.map(|(spi, number)| {
+        let esp =
+            [&(0x2b5c_0001 + spi * 0x10_0101).to_be_bytes()[..], &number.to_be_bytes(), &noise.bytes(80)].concat();
+        let message = [&u16::try_from(esp.len() + 2).expect("16 bits").to_be_bytes()[..], &esp].concat();
+        at += message.len();
+        segment(4500, at - message.len(), &message)
+    });
+    let report = self::report(&capture("tcp-many", frames.collect()), &[]);
+    assert_eq!(items(&report, "sas").len(), 12);
+}

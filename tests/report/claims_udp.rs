@@ -648,3 +648,75 @@ fn what_begins_with_the_marker_of_ike_is_no_esp() {
         }
     }
 }
+
+/// A device, a counter, and what it measures: a time and floats before zeros, samples of sound, or text.
+fn measured(noise: &mut Noise, n: u32, kind: u32) -> Vec<u8> {
+    let head = [[0x1a, 0x2b + u8::from(n.is_multiple_of(8)), 0x3c, 0x4d], (n + 1).to_be_bytes()].concat();
+    let time = u64::from(1_700_000_000 + n / 100) << 32;
+    let body = match kind {
+        0 => {
+            let value = |noise: &mut Noise| (20.0 + noise.below(1_000) as f32 / 100.0).to_be_bytes();
+            let floats: Vec<u8> = (0..6).flat_map(|_| value(noise)).collect();
+            [&time.to_be_bytes()[..], &floats, &[0; 24]].concat()
+        }
+        1 => (0..160).flat_map(|_| (noise.below(1_200) as i16 - 600).to_be_bytes()).collect(),
+        _ => {
+            let mut text =
+                format!("{{\"seq\":{n:08},\"v\":0.{:02},\"name\":\"sensor-0\"}}", noise.below(90)).into_bytes();
+            text.resize(64, b' ');
+            text
+        }
+    };
+    [head, body].concat()
+}
+
+#[test]
+fn what_devices_measure_is_no_esp() {
+    for (kind, ports) in (0..3).flat_map(|kind| [(14_500, 33_000), (4500, 33_000)].map(|ports| (kind, ports))) {
+        let mut noise = Noise(u64::from(kind) + 77);
+        let datagrams = (0..400).map(|n| (n % 8 != 0, ports.0, ports.1, measured(&mut noise, n, kind)));
+        no_esp(&report("measured", datagrams.collect::<Vec<_>>()), &format!("kind {kind}, ports {ports:?}"));
+    }
+}
+
+/// Outer fragments on a port of its own: the first ones hold the numbers.
+#[test]
+fn fragments_on_an_unusual_port_are_read() {
+    let mut noise = Noise(31);
+    let mut frames: Vec<Vec<u8>> = Vec::new();
+    let mut whole = 0_u64;
+    for n in 1..=300_u32 {
+        let bytes = 4 * usize::try_from(20 + noise.below(300)).expect("a length");
+        let frame = build::udp(R1, R2, (14_500, 14_500), n as u16, &esp(&mut noise, 0x7a31_9c02, n, bytes));
+        if bytes > 600 && n % 50 == 49 {
+            frames.push(build::in_fragments(&frame, 520)[0].clone());
+        } else if bytes > 600 {
+            frames.extend(build::in_fragments(&frame, 520));
+            whole += 1;
+        } else {
+            frames.push(frame);
+        }
+    }
+    assert!(whole > 50);
+    let at = |n: u64| START + n * 10 * MILLISECOND + 1_234;
+    let shown = |frames: Vec<Vec<u8>>| (0..).zip(frames).map(|(n, frame)| Out::whole(at(n), frame)).collect::<Vec<_>>();
+    let path = support::write_file(&support::scratch("torn-udp"), "made-up.pcap", &plain_pcap(&shown(frames)));
+    let report = support::report(&[&path]).json();
+    assert_eq!(sas(&report), [(0x7a31_9c02, 300)], "{}", at_of(&report));
+    assert_eq!(number(&report, "sas.0.sequence.lost"), 0);
+    assert_eq!(number(&report, "sas.0.fragments"), whole);
+    let codes: Vec<&str> = items(&report, "findings").iter().map(|finding| text(finding, "code")).collect();
+    assert!(!codes.contains(&"sequence-gap") && !codes.contains(&"clear-traffic"), "{codes:?}");
+    // Of packets that did not come whole nothing is summed.
+    assert!(at_row(&report, "goodput_bps").is_null() && at_row(&report, "if_no_tfc").is_null());
+    assert_eq!(at_row(&report, "clear_bps").as_f64(), Some(0.0));
+}
+
+fn at_of(report: &Value) -> &Value {
+    at(report, "findings")
+}
+
+fn at_row<'r>(report: &'r Value, name: &str) -> &'r Value {
+    let row = items(report, "rates.directions").iter().find(|row| number(row, "frames") > 0).expect("a direction");
+    at(row, name)
+}

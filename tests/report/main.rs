@@ -32,6 +32,7 @@ mod sa_bins;
 mod schema;
 mod seeds;
 mod senders;
+mod sent_again;
 mod situations;
 mod tunnels;
 mod unarranged;

@@ -6,6 +6,8 @@ use crate::analysis::state::traffic::rates::Direction;
 /// A tap is a copying TAP if at least 1 of this many frames is a copy.
 const COPYING_TAP: u64 = 5;
 
+/// A packet that comes again more often runs in a loop.
+const MOST_COPIES: u64 = 7;
 /// A TAP that copies also copies packets of SAs: at least `NUMBERED` of them, and 1 in `NUMBERED_SHARE`.
 const NUMBERED: u64 = 20;
 const NUMBERED_SHARE: u64 = 10;
@@ -36,7 +38,10 @@ fn is_every_number_copied(state: &StreamState) -> bool {
     let packets = numbered.saturating_sub(copied);
     // A few may be beyond the window, or alike twice.
     let each = (copied + packets / 2).checked_div(packets).unwrap_or(0);
-    packets >= NUMBERED && each > 0 && copied.abs_diff(each * packets).saturating_mul(NUMBERED_SHARE) <= packets
+    packets >= NUMBERED
+        && !state.copies.pattern.loops()
+        && (1..=MOST_COPIES).contains(&each)
+        && copied.abs_diff(each * packets).saturating_mul(NUMBERED_SHARE) <= packets
 }
 
 /// Frames of SAs that bear sequence numbers, and copies among them.

@@ -3,6 +3,7 @@
 use super::tap::{SaView, Tap};
 use crate::analysis::state::sa::sas::SaState;
 use crate::analysis::state::sa::sequence::SequenceFigures;
+use crate::analysis::state::sa::sequence::falls::Reused;
 use crate::analysis::state::traffic::rates::Direction;
 
 /// What shows several counters.
@@ -16,6 +17,8 @@ pub(crate) enum Several {
 impl Several {
     /// Frames for each one whose number was seen before, at most, where several senders count at a time.
     const AGAIN: u64 = 8;
+    /// Numbers of several packets that are named.
+    const NAMED: usize = 4;
 
     /// What the packets of an SA show.
     pub(super) fn of(state: &SaState, figures: &SequenceFigures) -> Option<Self> {
@@ -30,7 +33,14 @@ impl Several {
         let frames = state.sequence.numbered();
         let repeats = !restarts && figures.duplicate.saturating_mul(Self::AGAIN) >= frames;
         let numbers = if repeats { state.evidence.numbers_of_several() } else { Vec::new() };
-        (numbers.len() > 1).then_some(Self::Numbers(numbers))
+        if numbers.len() > 1 {
+            return Some(Self::Numbers(numbers));
+        }
+        let reused = repeats.then(|| state.sequence.reused()).filter(Reused::is_mixed)?;
+        let mut numbers: Vec<u32> = reused.other.iter().take(Self::NAMED).map(|at| at.number as u32).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Some(Self::Numbers(numbers))
     }
 }
 

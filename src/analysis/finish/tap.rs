@@ -96,6 +96,8 @@ pub(crate) struct SaView<'a> {
     pub(crate) flow_sizes: Vec<&'a Cells<OpaqueKey>>,
     /// Their traffic over time, as that of SA 0.
     pub(crate) flow_bins: Option<&'a SaBins>,
+    /// Its packets in fragments there: later fragments may be missing.
+    pub(crate) torn: u64,
     /// The first of these flows.
     pub(crate) flow: Option<Box<FlowKey>>,
     /// What is inferred of its transform, where its packets are opaque.
@@ -124,9 +126,11 @@ impl<'a> Tap<'a> {
             let null = state.null_verdict(votes.get(&id));
             SaView::new(id, key, state, copying, null, fragments.get(&id).cloned().map(Box::new))
         }));
-        let foreign = udp::take_foreign(&mut sas, (stream, &sizes), stated);
+        let mut foreign = udp::take_foreign(&mut sas, (stream, &sizes), stated);
+        foreign.extend(tcp::take_foreign(&mut sas, stream));
         fragmented::add_sizes(&mut sas, &mut sizes);
         sas.extend(found.iter().map(|found| SaView::found(found, copying)));
+        fragmented::add_later(&mut sas, &fragments, stream);
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
         let groups = group::take(&mut sas, stream);
         tcp::take(&mut sas, &stream.notices);
@@ -318,6 +322,7 @@ impl<'a> SaView<'a> {
         let mut view = Self::new(NONE, found.key, &found.state, copying, null, None);
         view.flow_sizes.clone_from(&found.sizes);
         view.flow_bins = Some(&found.bins);
+        view.torn = found.torn;
         view.flow = Some(Box::new(found.flow));
         view
     }
@@ -348,6 +353,7 @@ impl<'a> SaView<'a> {
             fragments,
             flow_sizes: Vec::new(),
             flow_bins: None,
+            torn: 0,
             flow: None,
             inferred: None,
             grouped: false,
@@ -357,7 +363,7 @@ impl<'a> SaView<'a> {
 
     /// Whether the sizes of some of its packets are not known, because of how their fragments fit together or what they show.
     pub(crate) fn has_unsized_fragments(&self) -> bool {
-        self.fragments.as_ref().is_some_and(|sums| sums.uncertain > 0 || sums.unsized_packets > 0)
+        self.torn > 0 || self.fragments.as_ref().is_some_and(|sums| sums.uncertain > 0 || sums.unsized_packets > 0)
     }
 
     /// Whether some of it is carried in TCP.

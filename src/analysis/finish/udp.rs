@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::conduct::{Conduct, begins_with_zero, conduct, has_begun, is_high, repeats_whole, strides};
-use self::fields::{has_a_constant, lengths, spell_lengths};
+use self::fields::{has_a_constant, is_structured, lengths, spell_lengths};
 use super::tap::SaView;
 use crate::analysis::StreamState;
 use crate::analysis::limits::MAX_DIRECTIONS;
@@ -164,6 +164,7 @@ pub(super) fn take_foreign<'a>(
 ) -> Vec<SaView<'a>> {
     let ordered = |key: &SaKey| (key.src.min(key.dst), key.src.max(key.dst));
     let lengths = lengths(sas, sizes);
+    let is_cut = stream.totals.snaplen.count > 0 || stream.notices.sliced.count > 0;
     let mut pairs: BTreeMap<(Address, Address), [Way; 2]> = BTreeMap::new();
     let mut proved: BTreeSet<(Address, Address)> = stream.notices.ike_pairs.keys().copied().collect();
     let mut constant: BTreeSet<(Address, Address)> = BTreeSet::new();
@@ -184,7 +185,7 @@ pub(super) fn take_foreign<'a>(
             let outer = length.saturating_add(around);
             own.is_some_and(|(_, all)| all.contains(&outer) || is_torn && all.last().is_none_or(|last| outer > *last))
         };
-        if has_a_constant(sa.state, is_length) {
+        if has_a_constant(sa.state, is_length) || is_structured(sa.state, is_length, is_cut) {
             constant.insert(pair);
         }
         let [there, back] = pairs.entry(pair).or_default();
@@ -220,6 +221,8 @@ pub(crate) struct Found<'a> {
     pub(crate) sizes: Vec<&'a Cells<OpaqueKey>>,
     /// Traffic over time, of all flows.
     pub(crate) bins: Cow<'a, SaBins>,
+    /// Packets in fragments, of which only the first one was read.
+    pub(crate) torn: u64,
 }
 
 /// The SAs of flows on unusual ports. `stated`: SAs that policies state; a first word between these ends that is the SPI by chance is one of 2^32.
@@ -275,7 +278,8 @@ pub(super) fn found<'s>(stream: &'s StreamState, stated: &BTreeSet<SaKey>) -> Ve
         let mut all = parts.iter().map(|(_, suspect)| &suspect.bins);
         let mut bins = all.next().map(Cow::Borrowed)?;
         all.for_each(|later| bins.to_mut().merge(later.clone(), &Remap { sas: vec![0], ..Remap::default() }));
-        Some(Found { key, flow: *flow, state, sizes, bins })
+        let torn = parts.iter().map(|(_, suspect)| suspect.torn).sum();
+        Some(Found { key, flow: *flow, state, sizes, bins, torn })
     });
     found.collect()
 }
@@ -306,7 +310,10 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
             && !IvPattern::is_clear_udp(&samples, |length| has_length(suspect, length))
             && !suspect.state.evidence.is_of_a_protocol()
     });
-    let constant = both().any(|(_, suspect)| has_a_constant(&suspect.state, |length| has_length(suspect, length)));
+    let constant = both().any(|(_, suspect)| {
+        let is_length = |length| has_length(suspect, length);
+        has_a_constant(&suspect.state, is_length) || is_structured(&suspect.state, is_length, true)
+    });
     // An SPI is its receiver's choice: one word both ways is an identifier of another protocol. ESP counts from 1.
     let shared = back.is_some_and(|back| back.sas.keys().any(|spi| candidate.sas.contains_key(spi)));
     let foreign = both().any(|(spi, suspect)| begins_with_zero(&suspect.state) || is_a_name(*spi));

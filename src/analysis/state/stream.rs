@@ -169,6 +169,7 @@ impl StreamState {
         self.interfaces.observe(&packet.frame, o.direction);
         self.totals.observe(o);
         let first_sighting = self.sas.observe(o, sights, &stack.notes);
+        self.sas.mark(o, sights, &self.copies);
         self.sas.observe_opaque(o, data, stack, sights);
         self.sas.observe_checks(o, stack, sights, checks);
         self.sa_bins.observe(o, sights);
@@ -180,7 +181,7 @@ impl StreamState {
             self.rates.count_again(&again);
         }
         if !stack.notes.is_empty() {
-            self.candidates.observe(o, stack, data);
+            self.candidates.observe(o, stack, data, &self.copies);
         }
         let copy = self.copies.observe(o, sights, &stack.notes, stack.costs, first_sighting);
         if copy {
@@ -190,7 +191,11 @@ impl StreamState {
             && let Some(outer) = stack.outer()
         {
             let ike = stack.layers.last().is_some_and(|layer| layer.kind == LayerKind::Ike);
-            let fragment = Fragment { outer, costs: stack.costs, sights, peeks: &stack.peeks, ike, copy };
+            let suspect = stack.notes.iter().any(|note| matches!(note, Note::UdpCandidate { missing: 1.., .. }));
+            let around = stack.sas.first().and_then(|sa| stack.ips.get(usize::from(sa.ip)));
+            let carried = around.is_some_and(|ip| !ip.is_fragment());
+            let (costs, peeks) = (stack.costs, &stack.peeks);
+            let fragment = Fragment { outer, costs, sights, peeks, ike, suspect, carried, copy };
             self.fragments.observe(o, &fragment, &mut self.sizes);
         }
     }
@@ -221,7 +226,7 @@ impl StreamState {
             interfaces,
             tables,
             totals,
-            sas,
+            mut sas,
             sa_bins,
             sizes,
             rates,
@@ -230,9 +235,12 @@ impl StreamState {
             notices,
             flows,
             fragments,
-            candidates,
+            mut candidates,
             upkeep: _,
         } = later;
+        let before = self.copies.archived();
+        sas.look_up(&before);
+        candidates.look_up(&before);
         let more = sas.len();
         let shift = self.span.merge(span);
         let map = self.tables.absorb(&tables);

@@ -58,7 +58,7 @@ impl UpperHeader {
         if esp_port::unmistakable_ike(payload, wire).is_some() {
             return None;
         }
-        let note = udp::note_of(payload, wire, ports, at + UDP_BYTES);
+        let note = udp::note_of(payload, (wire, 0), ports, at + UDP_BYTES);
         Some(Self { kind: LayerKind::Udp, at, bytes: UDP_BYTES, mismatch, note })
     }
 

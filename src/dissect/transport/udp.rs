@@ -6,7 +6,7 @@ use super::esp_port;
 use super::foreign::{has_length, is_foreign, may_be_foreign};
 use crate::dissect::layer::LayerKind;
 use crate::dissect::link::overlay;
-use crate::dissect::stack::Note;
+use crate::dissect::stack::{IpHeader, Note};
 use crate::dissect::walk::{Next, Walk};
 use crate::model::Spi;
 
@@ -89,7 +89,7 @@ pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
     if on(NAT_TRAVERSAL) || on(IKE) {
         // A client of DNS or QUIC may have any port; only many packets, or IKE, show that it is ESP all the same.
         let foreign = at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1);
-        return if foreign { unusual(walk, ports) } else { esp_port::datagram(walk, ports) };
+        return if foreign { unusual(walk, ports, length) } else { esp_port::datagram(walk, ports) };
     }
     match ports.1 {
         VXLAN | VXLAN_OF_LINUX => overlay::vxlan(walk),
@@ -98,9 +98,9 @@ pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
         VXLAN_GPE => overlay::vxlan_gpe(walk),
         GTP_U => overlay::gtp_u(walk),
         _ if on(L2TP) => overlay::l2tp_over_udp(walk),
-        _ if ports == (HTTPS, HTTPS) => unusual(walk, ports),
+        _ if ports == (HTTPS, HTTPS) => unusual(walk, ports, length),
         _ if at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1) => Next::Done,
-        _ => unusual(walk, ports),
+        _ => unusual(walk, ports, length),
     }
 }
 
@@ -120,22 +120,33 @@ pub(in crate::dissect) fn is_quiet(ports: (u16, u16), carrying: &[u16]) -> bool 
 }
 
 /// A datagram on ports that say nothing: IKE shows itself by its header, ESP only by many datagrams together.
-fn unusual(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -> Next {
+fn unusual(walk: &mut Walk<'_, '_>, ports: (u16, u16), length: usize) -> Next {
     let bytes = walk.bytes();
     let wire = walk.wire_bytes();
     if walk.fragmented {
+        // The header states how long the whole datagram is.
+        let is_own = walk.stack.ips.last().is_some_and(IpHeader::is_fragment);
+        let missing = length.saturating_sub(UDP_BYTES).checked_sub(wire).filter(|missing| is_own && *missing > 0);
+        let note = missing.and_then(|missing| note_of(bytes, (wire, missing), ports, walk.pos));
+        walk.stack.notes.extend(note);
         return Next::Done;
     }
     if let Some(marker) = esp_port::unmistakable_ike(bytes, wire) {
         return esp_port::ike(walk, ports, marker);
     }
-    walk.stack.notes.extend(note_of(bytes, wire, ports, walk.pos));
+    walk.stack.notes.extend(note_of(bytes, (wire, 0), ports, walk.pos));
     Next::Done
 }
 
-/// What is noted of a datagram that is no IKE, of `wire` octets that begin at `at`.
+/// What is noted of a datagram that is no IKE, of `here` octets that begin at `at`, and `missing` ones in other fragments.
 #[inline]
-pub(in crate::dissect) fn note_of(bytes: &[u8], wire: usize, ports: (u16, u16), at: usize) -> Option<Note> {
+pub(in crate::dissect) fn note_of(
+    bytes: &[u8],
+    (here, missing): (usize, usize),
+    ports: (u16, u16),
+    at: usize,
+) -> Option<Note> {
+    let wire = here + missing;
     // A keepalive of one octet says nothing about the flow (RFC 3948 section 2.3).
     let (&[s0, s1, s2, s3, n0, n1, n2, n3], _) = bytes.split_first_chunk::<8>()?;
     let spi = Spi(u32::from_be_bytes([s0, s1, s2, s3]));
@@ -143,7 +154,7 @@ pub(in crate::dissect) fn note_of(bytes: &[u8], wire: usize, ports: (u16, u16), 
     let fits = wire >= CANDIDATE_LEAST && wire.is_multiple_of(4) && spi.0 > 255 && !foreign();
     Some(if fits {
         let sequence = u32::from_be_bytes([n0, n1, n2, n3]);
-        Note::UdpCandidate { spi, sequence, ports, offset: at as u32, bytes: wire as u32 }
+        Note::UdpCandidate { spi, sequence, ports, offset: at as u32, bytes: wire as u32, missing: missing as u32 }
     } else {
         Note::UdpOther { ports }
     })

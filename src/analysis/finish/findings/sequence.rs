@@ -1,6 +1,7 @@
 //! Losses, duplicates, lateness, restarts and wraps of sequence numbers.
 
 mod causes;
+mod content;
 mod interleaved;
 mod unwatched;
 
@@ -157,6 +158,8 @@ impl Numbered<'_> {
         let again_total = history.filter(|history| history.is_whole_again).map(|history| history.again.len() as u64);
         let twice_shown = self.twice_shown();
         evidence.push_str(twice_shown.unwrap_or_default());
+        let (content, content_cause) = self.content();
+        evidence.push_str(&content);
         let is_told = in_both || twice_shown.is_some() || self.in_turns || self.in_tcp || self.is_unproved(None);
         let severity = if figures.duplicate == 1 || is_told { Severity::Note } else { Severity::Warning };
         evidence.push_str(self.order(None));
@@ -164,7 +167,10 @@ impl Numbered<'_> {
         let draft = match in_both {
             true => draft.cause(IN_BOTH),
             false if self.in_tcp => draft.cause(SENT_AGAIN),
-            false => draft,
+            false => match content_cause {
+                Some(cause) => draft.cause(cause),
+                None => draft,
+            },
         };
         draft
             .about(tap, sa)

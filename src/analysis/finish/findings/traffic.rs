@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, Listed, Tap, filter, percent, plural};
 use crate::analysis::finish::rows::sas::encapsulation;
+use crate::analysis::finish::tcp;
 use crate::analysis::finish::twice::{ShownTwice, Twice};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
@@ -256,8 +257,9 @@ fn add_foreign(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         return;
     }
     let pairs = pairs.into_iter().map(|((src, dst), count)| (count, src, dst)).collect();
+    let ports = if tap.foreign.iter().any(super::SaView::in_tcp) { "UDP and TCP ports" } else { "UDP ports" };
     let evidence = format!(
-        "{} on UDP ports of IPsec are likely another protocol: lengths, SPIs or sequence numbers do not behave like ESP ({}).",
+        "{} on {ports} of IPsec are likely another protocol: lengths, SPIs or sequence numbers do not behave like ESP ({}).",
         plural(seen.count, "datagram"),
         named(pairs)
     );
@@ -268,14 +270,12 @@ fn add_foreign(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 
 /// IKE and ESP in TCP that could not be read.
 fn add_streams(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
-    /// The port whose streams are read anyway.
-    const NAT_TRAVERSAL: u16 = 4500;
     let notices = &tap.stream.notices;
-    let is_read = |port: u16| port == NAT_TRAVERSAL || settings.tcp_ports.contains(&port);
+    let is_read = |port: u16| tcp::is_read(port, settings);
     for (&(address, port), seen) in notices.tcp_streams.iter().filter(|((_, port), _)| !is_read(*port)) {
         let evidence = format!(
             "{} to {address}, TCP port {port}, with the prefix that streams of IKE and ESP in TCP begin with (RFC 9329). Segments without it were not \
-             read as such there, so the SAs in them are not known, and their traffic counts as clear. --tcp-port {port} reads them.",
+             read as such there, so the SAs in them are not known, their traffic counts as clear, and goodput is not determined. --tcp-port {port} reads them.",
             plural(seen.count, "segment")
         );
         findings.push(Draft::new("tcp-stream-unread", evidence).listed(tap, seen, "prefix of a stream").done());
@@ -291,7 +291,7 @@ fn add_streams(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) 
         }
         let evidence = format!(
             "{} from {src} to {dst} begin or end within a message, or hold none: ESP in them was not read. Which numbers are missing is not \
-             determined, and sizes and overhead are those of messages that fill their segments.",
+             determined, nor is goodput; sizes and overhead are those of messages that fill their segments.",
             plural(seen.count, "TCP segment")
         );
         let what = "segment that is not whole messages";

@@ -9,6 +9,7 @@ use super::{carried, padding};
 use crate::analysis::finish::hidden::is_more_than_stray;
 use crate::analysis::finish::several::is_on_interfaces;
 use crate::analysis::finish::tap::Tap;
+use crate::analysis::finish::tcp;
 use crate::analysis::finish::time::{bits_per_second, per_second};
 use crate::analysis::limits::REPORTED_DIRECTIONS;
 use crate::analysis::settings::Settings;
@@ -188,9 +189,11 @@ fn carries(
     tap.sas.iter().any(|sa| sa.state.directions.first() & bits != 0 && what(sa))
 }
 
-/// Whether it may carry packets that are not read: in MACsec, in GTP-U, in unknown protocols, or cut off by the snapshot length.
+/// Whether it may carry packets that are not read: in MACsec, in GTP-U, in unknown protocols, in streams of TCP, or cut off by the snapshot length.
 fn is_hidden(tap: &Tap<'_>, direction: &Folded) -> bool {
-    is_in_doubt(tap, direction) || is_cut(tap, direction, |cut| cut.frames)
+    is_in_doubt(tap, direction)
+        || is_cut(tap, direction, |cut| cut.frames)
+        || tcp::hides(tap, (&direction.ids, direction.sums.clear_bytes))
 }
 
 /// The same, where it is not known either whether they are in clear.

@@ -9,6 +9,7 @@ use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::sa::null::{NullCandidate, TrainVotes};
 use crate::analysis::state::sa::sizes::{NullKey, Sizes, TrainKey};
 use crate::analysis::state::traffic::fragment_sums::FragmentSums;
+use crate::analysis::state::traffic::trains::flow_of_suspects;
 use crate::dissect::NULL_LENGTH_BITS;
 
 /// What became of fragmented packets, by SA number. Where it is not certain which fragments are one packet, their sizes are taken out.
@@ -63,6 +64,31 @@ pub(in crate::analysis::finish) fn add_sizes(sas: &mut [SaView<'_>], sizes: &mut
     let sizes = sizes.to_mut();
     for (key, cell) in &found {
         sizes.null.add_cell(*key, cell);
+    }
+}
+
+/// Gives SAs on unusual UDP ports the later fragments of their packets. Where all packets came whole, their lengths are those that their first
+/// fragments state.
+pub(in crate::analysis::finish) fn add_later(
+    sas: &mut [SaView<'_>],
+    sums: &BTreeMap<u32, FragmentSums>,
+    stream: &StreamState,
+) {
+    for (owner, own) in sums {
+        let flow = flow_of_suspects(*owner).and_then(|flow| stream.tables.flows.get(flow));
+        let Some(flow) = flow else { continue };
+        let is_torn = |sa: &&mut SaView<'_>| sa.torn > 0 && (sa.key.src, sa.key.dst) == (flow.src, flow.dst);
+        let mut torn: Vec<&mut SaView<'_>> = sas.iter_mut().filter(is_torn).collect();
+        let packets: u64 = torn.iter().map(|sa| sa.torn).sum();
+        let is_whole = own.complete == packets && own.incomplete + own.uncertain == 0;
+        let mut own = own.clone();
+        if is_whole {
+            own.unsized_packets = 0;
+            torn.iter_mut().for_each(|sa| sa.torn = 0);
+        }
+        if let Some(first) = torn.into_iter().next() {
+            first.fragments = Some(Box::new(own));
+        }
     }
 }
 

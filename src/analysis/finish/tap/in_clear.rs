@@ -45,7 +45,8 @@ impl SaView<'_> {
     /// Frames of the SA, and their IP octets, that looked like traffic in clear one by one.
     pub(crate) fn taken_for_clear(&self) -> (u64, u64) {
         if self.flow.is_some() {
-            return (self.state.seen.count, self.state.outer_bytes);
+            let later = self.fragments.as_ref().map_or((0, 0), |own| (own.later, own.later_bytes));
+            return (self.state.seen.count + later.0, self.state.outer_bytes.saturating_add(later.1));
         }
         let [native, udp, tcp, _] = self.state.encapsulations;
         match &self.fragments {

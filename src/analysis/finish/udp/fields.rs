@@ -62,6 +62,18 @@ fn is_behind_a_length(spi: Spi, number: u32) -> bool {
     if spi.0 >> 28 == 4 { number >> 30 == 2 } else { CENTURY.contains(&number) }
 }
 
+/// Whether what stands behind the number is a structure, text or samples in clear: no cipher makes that, and no IP packet in ESP-NULL.
+/// `may_be_tcp`: nothing else would have shown that it is TCP in ESP-NULL.
+pub(super) fn is_structured(state: &SaState, is_length: impl Fn(u32) -> bool, may_be_tcp: bool) -> bool {
+    let samples = state.evidence.ivs();
+    let changes = samples.iter().zip(samples.iter().skip(1)).any(|(a, b)| a.octets != b.octets);
+    let is_clear = IvPattern::is_clear(&samples)
+        || IvPattern::is_clear_udp(&samples, is_length)
+        || may_be_tcp && changes && IvPattern::is_clear_tcp(&samples)
+        || state.evidence.is_of_a_protocol();
+    state.evidence.is_structured() && !is_clear
+}
+
 /// Whether the word behind the number is the same in all packets, and what follows it never changes either, or as random octets do: that is no
 /// IV, which counts as a whole, and no packet in clear.
 pub(super) fn has_a_constant(state: &SaState, is_length: impl Fn(u32) -> bool) -> bool {

@@ -18,6 +18,8 @@ use crate::analysis::limits::{MAX_FLOW_SPIS, MAX_SUSPECT_BINS, MAX_UDP_CANDIDATE
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::tables::Remap;
+use crate::analysis::state::traffic::copies::CopyWindow;
+use crate::analysis::state::traffic::copies::archive::Archive;
 use crate::dissect::{Note, Stack};
 use crate::model::report::SaMode;
 use crate::model::{Address, Encapsulation, FramePos, Protocol, Shift, Spi};
@@ -70,12 +72,14 @@ pub(crate) struct Suspect {
     pub(crate) sizes: Cells<OpaqueKey>,
     /// Its traffic over time, as that of SA 0.
     pub(crate) bins: SaBins,
+    /// Packets in fragments, of which only the first one was read.
+    pub(crate) torn: u64,
 }
 
 impl Suspect {
     fn new(bin_ns: u64) -> Self {
         let bins = SaBins::of_at_most(MAX_SUSPECT_BINS, bin_ns);
-        Self { state: Box::default(), sizes: Cells::default(), bins }
+        Self { state: Box::default(), sizes: Cells::default(), bins, torn: 0 }
     }
 }
 
@@ -91,15 +95,15 @@ impl Candidates {
     }
 
     #[inline]
-    pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack, data: &[u8]) {
+    pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack, data: &[u8], copies: &CopyWindow) {
         for note in &stack.notes {
             let Some(ip) = stack.outer() else { return };
             match *note {
-                Note::UdpCandidate { spi, sequence, ports, bytes, offset } => {
+                Note::UdpCandidate { spi, sequence, ports, bytes, offset, missing } => {
                     let key = FlowKey { src: ip.src, dst: ip.dst, ports };
                     let behind = data.get(offset as usize + ESP_HEADER..).unwrap_or_default();
-                    let seen = Sighted { spi, sequence, bytes, outer_bytes: ip.total_bytes, behind };
-                    self.add(key, &seen, o);
+                    let seen = Sighted { spi, sequence, bytes, outer_bytes: ip.total_bytes, missing, behind };
+                    self.add(key, &seen, (o, copies));
                 }
                 Note::UdpOther { ports } => self.add_misfits(FlowKey { src: ip.src, dst: ip.dst, ports }, 1),
                 _ => {}
@@ -110,24 +114,25 @@ impl Candidates {
     /// Adds a frame to the copies, or takes it back. `ends`: addresses of its flow.
     pub(crate) fn count_copy(&mut self, o: &Observation, notes: &[Note], ends: (Address, Address), copy: bool) {
         for note in notes {
-            let Note::UdpCandidate { spi, ports, bytes, .. } = *note else { continue };
+            let Note::UdpCandidate { spi, ports, bytes, missing, .. } = *note else { continue };
             let key = FlowKey { src: ends.0, dst: ends.1, ports };
             let suspect = self.flows.get_mut(&key).and_then(|candidate| candidate.sas.get_mut(&spi));
             if let Some(suspect) = suspect {
                 let sight = sight_of(None, bytes, o.l3_bytes);
                 suspect.state.count_copy(o, &sight, copy);
                 suspect.bins.count_copy(o, &[sight], copy);
-                suspect.sizes.count_copy(OpaqueKey { sa: 0, outer_bytes: o.l3_bytes, fragments: 1 }, o, copy);
+                let outer_bytes = o.l3_bytes.saturating_add(missing);
+                suspect.sizes.count_copy(OpaqueKey { sa: 0, outer_bytes, fragments: 1 }, o, copy);
             }
         }
     }
 
-    fn add(&mut self, key: FlowKey, seen: &Sighted<'_>, o: &Observation) {
+    fn add(&mut self, key: FlowKey, seen: &Sighted<'_>, here: (&Observation, &CopyWindow)) {
         if self.flows.len() >= MAX_UDP_CANDIDATES && !self.flows.contains_key(&key) {
             self.refused += 1;
             return;
         }
-        self.flows.entry(key).or_default().add(seen, o, self.bin_ns);
+        self.flows.entry(key).or_default().add(seen, here, self.bin_ns);
     }
 
     fn add_misfits(&mut self, key: FlowKey, count: u64) {
@@ -136,6 +141,12 @@ impl Candidates {
             return;
         }
         *self.misfits.entry(key).or_default() += count;
+    }
+
+    /// Looks marked packets up in the span before.
+    pub(crate) fn look_up(&mut self, before: &Archive) {
+        let suspects = self.flows.values_mut().flat_map(|candidate| candidate.sas.values_mut());
+        suspects.for_each(|suspect| suspect.state.sequence.look_up(before));
     }
 
     /// Flows, in the order of their keys.
@@ -175,6 +186,8 @@ struct Sighted<'d> {
     sequence: u32,
     bytes: u32,
     outer_bytes: u32,
+    /// Octets in other fragments.
+    missing: u32,
     behind: &'d [u8],
 }
 
@@ -196,14 +209,19 @@ const fn sight_of(sequence: Option<u32>, bytes: u32, outer_bytes: u32) -> SaSigh
 }
 
 impl Candidate {
-    fn add(&mut self, seen: &Sighted<'_>, o: &Observation, bin_ns: u64) {
+    fn add(&mut self, seen: &Sighted<'_>, (o, copies): (&Observation, &CopyWindow), bin_ns: u64) {
         let Some(suspect) = self.suspect(seen.spi, bin_ns) else { return };
         let sight = sight_of(Some(seen.sequence), seen.bytes, seen.outer_bytes);
         suspect.state.observe(o, &sight, o.l1_bytes());
+        suspect.state.sequence.mark(o.pos, || copies.mark(o));
         suspect.bins.observe(o, &[sight]);
-        suspect.state.evidence.add_around(seen.outer_bytes.saturating_sub(seen.bytes));
-        suspect.state.evidence.add(seen.sequence, seen.behind, seen.bytes);
-        suspect.sizes.add(OpaqueKey { sa: 0, outer_bytes: seen.outer_bytes, fragments: 1 }, o);
+        // A fragmented packet is as long as its header says, without the IP headers of further fragments.
+        let outer_bytes = seen.outer_bytes.saturating_add(seen.missing);
+        let is_torn = seen.missing > 0;
+        suspect.torn += u64::from(is_torn);
+        suspect.state.evidence.add_around(outer_bytes.saturating_sub(seen.bytes));
+        suspect.state.evidence.add(seen.sequence, seen.behind, if is_torn { u32::MAX } else { seen.bytes });
+        suspect.sizes.add(OpaqueKey { sa: 0, outer_bytes, fragments: 1 }, o);
     }
 
     /// What a first word would be the SPI of; `None` where the flow has too many.
@@ -235,7 +253,8 @@ impl Candidate {
         }
         for (spi, theirs) in sas {
             let Some(own) = self.suspect(spi, bin_ns) else { return };
-            let Suspect { state, sizes, bins } = theirs;
+            let Suspect { state, sizes, bins, torn } = theirs;
+            own.torn += torn;
             own.bins.merge(bins, &Remap { sas: vec![0], ..Remap::default() });
             own.state.merge(*state, shift, &map.directions);
             own.sizes.merge(sizes, shift, |key| key);

@@ -13,6 +13,8 @@ use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::listed::At;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
+use crate::analysis::state::traffic::copies::CopyWindow;
+use crate::analysis::state::traffic::copies::archive::Archive;
 use crate::dissect::Note;
 use crate::model::report::SaMode;
 use crate::model::{FramePos, Shift, Timestamp};
@@ -187,6 +189,21 @@ impl Sas {
             self.take_note(o, sights, notes);
         }
         first_sighting
+    }
+
+    /// Marks a frame that was observed, where it begins a run of numbers or its number falls.
+    #[inline]
+    pub(in crate::analysis) fn mark(&mut self, o: &Observation, sights: &[SaSight], copies: &CopyWindow) {
+        for sight in sights {
+            if let Some(state) = self.state_mut(sight.sa) {
+                state.sequence.mark(o.pos, || copies.mark(o));
+            }
+        }
+    }
+
+    /// Looks marked frames up in the span before.
+    pub(crate) fn look_up(&mut self, before: &Archive) {
+        self.states.iter_mut().for_each(|state| state.sequence.look_up(before));
     }
 
     fn take_note(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) {

@@ -6,6 +6,7 @@
 
 mod bound;
 mod counters;
+pub(crate) mod falls;
 mod figures;
 pub(crate) mod history;
 mod joined;
@@ -16,9 +17,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use self::falls::Fallen;
 use self::figures::jump;
 pub(crate) use self::figures::{Jump, SequenceFigures};
-use self::joined::give_back_repeated;
+use self::joined::{give_back_repeated, with_one_ahead};
 pub(crate) use self::run::{Edge, Run};
 use crate::analysis::limits::{JUMP_STEP, MAX_RUNS, RESTART_FALL, RESTART_NEXT, RUN_GAP_NS, RUN_STEP};
 use crate::analysis::state::base::interval::IntervalSet;
@@ -44,14 +46,6 @@ pub(crate) struct SequenceState {
     fallen: Option<Box<Fallen>>,
 }
 
-/// A frame whose number fell by more than [`RESTART_FALL`].
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-struct Fallen {
-    pos: FramePos,
-    time: Timestamp,
-    raw: u32,
-}
-
 impl SequenceState {
     /// Takes in one frame of the SA; true if no frame that could matter to a copy bore this number before.
     #[inline]
@@ -67,33 +61,13 @@ impl SequenceState {
             && let Some(step) = continues(&run.last, raw, time)
         {
             if step < -RESTART_FALL {
-                self.fallen = Some(Box::new(Fallen { pos, time, raw }));
+                self.fallen = Some(Box::new(Fallen { pos, time, raw, mark: None }));
                 return false;
             }
             let new = run.follow(step, raw, pos, time);
             return new && (settled || run.is_older_than_copies(time));
         }
         self.start_run(raw, pos, time)
-    }
-
-    /// Takes in the frame that waits for its successor: where that goes on from it, the counter began anew; else it was one frame
-    /// far behind the others.
-    #[cold]
-    fn decide_fallen(&mut self, next: u32) {
-        let Some(Fallen { pos, time, raw }) = self.fallen.take().map(|fallen| *fallen) else { return };
-        if goes_on(raw, next) {
-            self.start_run(raw, pos, time);
-        } else {
-            self.follow_fallen(raw, pos, time);
-        }
-    }
-
-    /// Adds a frame that is far behind the others to the run it came in.
-    fn follow_fallen(&mut self, raw: u32, pos: FramePos, time: Timestamp) {
-        if let Some(run) = self.runs.last_mut() {
-            let step = raw.wrapping_sub(run.last.raw) as i32;
-            run.follow(step, raw, pos, time);
-        }
     }
 
     /// The last frame's number as sent, if the next number would simply extend the run: nothing in front of it is folded,
@@ -142,6 +116,8 @@ impl SequenceState {
             late_before: Rare::default(),
             wraps: Vec::new(),
             steps: None,
+            begin: None,
+            falls: None,
         });
         self.runs.len() == 1
     }
@@ -173,7 +149,7 @@ impl SequenceState {
             // All of `later` is this frame, and what follows decides about it.
             (Some(step), None) if step < -RESTART_FALL => {
                 let Edge { pos, time, raw, .. } = run.first;
-                self.fallen = Some(Box::new(Fallen { pos, time, raw }));
+                self.fallen = Some(Box::new(Fallen { pos, time, raw, mark: run.begin }));
                 return;
             }
             (Some(step), Some(second)) if step < -RESTART_FALL && goes_on(run.first.raw, second) => self.push(run),
@@ -276,6 +252,7 @@ impl SequenceState {
             late_before: Rare::default(),
             wraps: Vec::new(),
             steps: None,
+            falls: None,
             ..*run
         };
         Self { runs: vec![run], ..Self::default() }
@@ -320,22 +297,19 @@ impl SequenceState {
     fn joined(&self, copied: bool) -> (Vec<Run>, Vec<Run>) {
         let mut own_runs = Cow::Borrowed(&self.runs);
         if let (Some(fallen), Some(_)) = (&self.fallen, self.runs.last()) {
-            let Fallen { pos, time, raw } = **fallen;
             let mut state = Self { runs: self.runs.clone(), ..Self::default() };
-            state.follow_fallen(raw, pos, time);
+            state.follow_fallen(fallen);
             own_runs = Cow::Owned(state.runs);
         }
         if copied && own_runs.len() > 2 {
             give_back_repeated(own_runs.to_mut());
         }
         let mut outliers = Vec::new();
-        for at in 1..own_runs.len() {
-            let ahead = own_runs.get(at - 1).zip(own_runs.get(at)).and_then(|(run, next)| run.without_one_ahead(next));
-            if let Some((rest, one)) = ahead {
-                outliers.push(one);
-                own_runs.to_mut().get_mut(at - 1).into_iter().for_each(|run| run.clone_from(&rest));
-            }
+        for (at, rest, one) in with_one_ahead(&own_runs) {
+            outliers.push(one);
+            own_runs.to_mut().get_mut(at).into_iter().for_each(|run| run.clone_from(&rest));
         }
+        let begin = own_runs.first().and_then(|run| run.begin);
         let mut runs: Vec<Run> = Vec::with_capacity(own_runs.len());
         for (at, run) in own_runs.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|i| own_runs.get(i));
@@ -351,8 +325,8 @@ impl SequenceState {
                 continue;
             }
             match runs.last_mut() {
-                Some(own) => match continues(&own.last, run.first.raw, run.first.time) {
-                    Some(step) if own.is_continued_by(run, step, after.is_none()) => {
+                Some(own) => match own.step_to(run) {
+                    Some(step) if own.is_continued_by(run, step, after.is_none() && !run.begins_new(begin)) => {
                         let by = own.last.unwrapped + i64::from(step) - run.first.unwrapped;
                         own.append(run.clone(), by);
                     }

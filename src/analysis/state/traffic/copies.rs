@@ -1,16 +1,18 @@
 //! Copies that a TAP or SPAN port adds: the same packet again within 10 ms.
 //!
 //! Equal frames of which each is at most the window behind the one before it, in capture order, are a chain. A frame is a copy if it
-//! ends a cluster of the chain: two to four equal frames that follow each other [`RATIO`] times faster than the first of them follows
+//! ends a cluster of the chain: two to eight equal frames that follow each other [`RATIO`] times faster than the first of them follows
 //! what came before. So the pairs of a SPAN port are copies, also of a generator's identical packets, and those packets themselves, one
-//! a period, are none. That is a rule over a frame and four before it, so it merges: a state keeps the digests of its last window
-//! (its tail, for what follows) and the frames whose chains begin at its start and have fewer than four before them (its head, for
+//! a period, are none. A frame that bears a sequence number is the same packet wherever it is equal: each one of the chain but the first is
+//! a copy. That is a rule over a frame and eight before it, so it merges: a state keeps the digests of its last window
+//! (its tail, for what follows) and the frames whose chains begin at its start and have fewer than eight before them (its head, for
 //! what came before). A frame that begins a chain later than a window after the start continues nothing of an earlier span.
 //!
 //! Digests are forgotten by their times. A clock that steps back lets a later frame be forgotten before an earlier one; so that this
 //! matters nowhere, they are kept longer than anything is looked for, by what the clock may step back. It may do so in several
 //! steps, each tolerated; where they add up to more than one may have, the frames are counted (`adrift`).
 
+pub(crate) mod archive;
 pub(crate) mod chain;
 mod head;
 mod merge;
@@ -25,7 +27,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::chain::{Chain, NONE_OLDER, Older, Rank, VACANT};
+use self::archive::{Archive, DigestMark};
+use self::chain::{Chain, NONE_OLDER, Older, Rank, VACANT, is_copy, place_of};
 pub(crate) use self::head::HeadFrame;
 use self::pattern::Pattern;
 use self::recent::Recent;
@@ -49,13 +52,13 @@ const AGREED_NS: i64 = COPY_WINDOW_NS + 4 * CLOCK_TOLERANCE_NS;
 const KEPT_NS: i64 = AGREED_NS + CLOCK_TOLERANCE_NS;
 /// A cluster is so many times shorter than the time before it.
 const RATIO: u64 = 10;
-/// Equal frames before one that decide whether it is a copy.
-const DECIDE: usize = 4;
+/// Equal frames before one that decide whether it is a copy: as many as sessions of a mirror show each packet.
+const DECIDE: usize = 8;
 
 /// The copy window of a span.
 #[derive(Clone, Debug)]
 pub(crate) struct CopyWindow {
-    /// Frames that were no copies for certain, latest last: they reach the table only when something may be a copy.
+    /// Frames that were no copies for certain, latest last: they reach the table only when something may be a copy. With the archive.
     recent: Recent,
     /// Set-associative: a digest lives in one bucket.
     buckets: Vec<Bucket>,
@@ -152,7 +155,7 @@ impl CopyWindow {
         let (mut copy, mut place) = (false, Rank::default());
         // Most frames have no equal.
         if chain.latest().is_some() {
-            (copy, place) = (chain.is_copied_at(time), chain.place_at(time));
+            (copy, place) = (is_copy(&chain, time, sights), place_of(&chain, time, sights));
             self.pattern.add(place, o.digest, o.tos);
         }
         if self.first_epoch && chain.root(time).is_some_and(|root| root <= first.saturating_add(HEAD_NS)) {
@@ -167,6 +170,16 @@ impl CopyWindow {
             self.settled.add(o.pos, o.time);
         }
         copy
+    }
+
+    /// What tells of the frame that is observed next whether it was seen before, however long ago.
+    pub(crate) fn mark(&self, o: &Observation) -> Option<DigestMark> {
+        (o.digest != 0 && !o.class.control && o.time.ns().is_some()).then(|| self.recent.mark(o.digest))
+    }
+
+    /// The digests of the frames so far, as many as are kept.
+    pub(crate) fn archived(&self) -> Archive {
+        self.recent.archived()
     }
 
     /// Declares whether no span comes before this one: then it needs no head.
@@ -274,6 +287,9 @@ impl CopyWindow {
     pub(crate) fn pass_unlike(&mut self, digest: u64, time: i64) -> bool {
         self.newest = self.newest.max(time);
         let is_new = self.touch_new(Entry { digest, time });
+        if is_new {
+            self.recent.archive(digest);
+        }
         // Asked first: where no frame is like another there are none, and looking for one takes a hash.
         if is_new && !self.older.is_empty() {
             self.older.remove(&digest);
@@ -358,6 +374,7 @@ impl PartialEq for CopyWindow {
             && self.lowest == other.lowest
             && self.agreed_head().eq(other.agreed_head())
             && self.agreed() == other.agreed()
+            && self.recent.archived() == other.recent.archived()
     }
 }
 

@@ -8,24 +8,24 @@
 //! packet before it, so they end no group, and give way to the packet's own fragments.
 
 mod equal;
+mod observed;
 
 use serde::{Deserialize, Serialize};
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use self::observed::Fragment;
 use super::copies::HeadFrame;
 use super::fragment_sums::FragmentSums;
-use super::trains::{
-    FirstFragment, NullFirst, Piece, Train, ends_in_order, ike_of, is_whole_before, remap_owner, trains,
-};
-use crate::analysis::limits::{CLOCK_TOLERANCE_NS, FRAGMENT_GAP_NS, MAX_DIRECTIONS, MAX_FRAGMENT_GROUPS, MAX_PIECES};
-use crate::analysis::observe::observation::{Observation, SaSight};
+use super::trains::{FirstFragment, NullFirst, Piece, Train, ends_in_order, is_whole_before, remap_owner, trains};
+use crate::analysis::limits::{CLOCK_TOLERANCE_NS, FRAGMENT_GAP_NS, MAX_FRAGMENT_GROUPS, MAX_PIECES};
+use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::tables::Remap;
 use crate::analysis::state::sa::sizes::{OpaqueKey, Sizes, TrainKey, VisibleKey};
-use crate::dissect::{Costs, IpHeader, NullPeek, digest};
-use crate::model::{Address, FramePos, Protocol, Shift, all_bits};
+use crate::dissect::digest;
+use crate::model::{Address, FramePos, Shift, all_bits};
 
 /// How long after the first fragment frames may turn out to be copies of an earlier span's, with room to spare.
 const COPIES_NS: i64 = 100_000_000;
@@ -91,16 +91,6 @@ struct Group {
     /// The first of its key, near the beginning of the span.
     head: bool,
     pieces: Vec<Piece>,
-}
-
-/// What dissection knows of a fragment besides its observation.
-pub(crate) struct Fragment<'f> {
-    pub(crate) outer: &'f IpHeader,
-    pub(crate) costs: Costs,
-    pub(crate) sights: &'f [SaSight],
-    pub(crate) peeks: &'f [NullPeek],
-    pub(crate) ike: bool,
-    pub(crate) copy: bool,
 }
 
 impl Fragments {
@@ -295,49 +285,6 @@ impl Fragments {
             self.push(key, piece.time.ns().unwrap_or(0), piece, sizes);
         }
         self.sweep(sizes);
-    }
-}
-
-impl Fragment<'_> {
-    fn piece(&self, o: &Observation) -> Piece {
-        let outer = self.outer;
-        let payload = outer.total_bytes.saturating_sub(outer.header_bytes);
-        Piece {
-            pos: o.pos,
-            time: o.time,
-            start: outer.fragment_offset,
-            end: outer.fragment_offset.saturating_add(payload),
-            more: outer.more_fragments,
-            copy: self.copy,
-            ip_bytes: outer.total_bytes,
-            header_bytes: outer.header_bytes,
-            l1_bytes: o.l1_bytes(),
-            digest: o.digest,
-            first: (outer.fragment_offset == 0).then(|| Box::new(self.first(o))),
-        }
-    }
-
-    fn first(&self, o: &Observation) -> FirstFragment {
-        let esp = self.sights.iter().find(|sight| sight.protocol == Protocol::Esp).filter(|_| !self.peeks.is_empty());
-        FirstFragment {
-            path: o.path,
-            inner_bytes: o.inner_bytes,
-            needed: if o.path == NONE { 0 } else { o.inner_bytes.saturating_add(self.costs.behind_ip()) },
-            sas: if self.ike && self.sights.is_empty() && (o.direction as usize) < MAX_DIRECTIONS {
-                vec![(ike_of(o.direction), false)]
-            } else {
-                self.sights.iter().map(|s| (s.sa, s.opaque)).collect()
-            },
-            null: esp.map(|sight| NullFirst {
-                sa: sight.sa,
-                owner: self.sights.first().map_or(sight.sa, |s| s.sa),
-                costs: self.costs,
-                stack: o.stack,
-                direction: o.direction,
-                esp_bytes: sight.bytes,
-                peeks: self.peeks.to_vec(),
-            }),
-        }
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Notices {
     pub(crate) malformed: BTreeMap<LayerKind, Listed>,
     /// Segments of TCP that are read as messages and do not begin and end with whole ones, from one address to another.
     pub(crate) tcp_continuations: BTreeMap<(Address, Address), Listed>,
+    /// By direction, how many of them there are.
+    pub(crate) tcp_pieces: BTreeMap<u32, u64>,
     /// Beginnings of streams of IKE and ESP in TCP, by the endpoint that they go to.
     pub(crate) tcp_streams: BTreeMap<(Address, u16), Listed>,
     pub(crate) too_deep: Seen,
@@ -201,6 +203,7 @@ impl Notices {
     #[cold]
     fn continuation(&mut self, o: &Observation, stack: &Stack) {
         let Some(outer) = stack.ips.last() else { return };
+        *self.tcp_pieces.entry(o.direction).or_default() += 1;
         if let Some(seen) = bounded(&mut self.tcp_continuations, (outer.src, outer.dst), &mut self.refused) {
             seen.add(o.pos, o.time);
         }
@@ -270,6 +273,7 @@ impl Notices {
             sliced,
             malformed,
             tcp_continuations,
+            tcp_pieces,
             tcp_streams,
             too_deep,
             fcs,
@@ -279,6 +283,9 @@ impl Notices {
         } = later;
         for (direction, theirs) in cut_short {
             self.cut_short.entry(remap(directions, direction)).or_default().join(theirs);
+        }
+        for (direction, count) in tcp_pieces {
+            *self.tcp_pieces.entry(remap(directions, direction)).or_default() += count;
         }
         self.refused += refused;
         self.fcs.merge(fcs, shift);

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::limits::MAX_DIRECTIONS;
+use crate::analysis::limits::{MAX_DIRECTIONS, MAX_FLOWS};
 use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::seen::Seen;
@@ -62,6 +62,18 @@ pub(super) const fn ike_of(direction: u32) -> u32 {
     NONE - 1 - direction
 }
 
+/// The number that stands for datagrams of a flow that may be ESP on an unusual port: only all of its packets tell.
+pub(super) const fn suspects_of(flow: u32) -> u32 {
+    NONE - 1 - MAX_DIRECTIONS as u32 - flow
+}
+
+/// The flow whose datagrams this number stands for.
+pub(in crate::analysis) const fn flow_of_suspects(owner: u32) -> Option<u32> {
+    let flow = (NONE - 1 - MAX_DIRECTIONS as u32).saturating_sub(owner);
+    let is_flow = owner < NONE - MAX_DIRECTIONS as u32 && flow < MAX_FLOWS as u32;
+    if is_flow { Some(flow) } else { None }
+}
+
 /// The direction whose IKE this number stands for.
 pub(in crate::analysis) const fn direction_of_ike(owner: u32) -> Option<u32> {
     let direction = (NONE - 1).saturating_sub(owner);
@@ -70,6 +82,10 @@ pub(in crate::analysis) const fn direction_of_ike(owner: u32) -> Option<u32> {
 
 /// The number of an SA, or what stands in its place, in the tables of the span before.
 pub(super) fn remap_owner(map: &Remap, owner: u32) -> u32 {
+    if let Some(flow) = flow_of_suspects(owner) {
+        let flow = remap(&map.flows, flow);
+        return if flow < MAX_FLOWS as u32 { suspects_of(flow) } else { NONE };
+    }
     match direction_of_ike(owner) {
         Some(direction) => {
             let direction = remap(&map.directions, direction);

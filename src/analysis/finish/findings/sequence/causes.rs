@@ -17,6 +17,13 @@ pub(super) const NOT_IN_TCP: &str = "TCP sends lost segments again, so the netwo
 pub(super) const SENT_AGAIN: &str =
     "TCP sent segments again, of which its receiver takes each octet once: then this is no replay.";
 
+/// The likely causes of numbers that other packets bear again, of one number for all packets, and of old packets that come again.
+pub(super) const COUNTED_AGAIN: &str = "The sender began its count again without a new SPI (manual keys, a gateway that was reloaded or took over), or two senders \
+                             use the SA.";
+pub(super) const NOT_COUNTED: &str = "The sender does not count its packets: manual keys without anti-replay.";
+pub(super) const REPLAYED: &str =
+    "Old packets came again: captured packets are being replayed, or a device sent stored ones.";
+
 /// The likely cause of numbers that come again around a border of files.
 pub(super) const IN_BOTH: &str =
     "The later capture was begun before the other was ended, so that both hold the frames of that time.";

@@ -17,8 +17,8 @@ pub(super) fn interleaved(tap: &Tap<'_>, sa: &SaView<'_>, several: &Several) -> 
         }
         Several::Numbers(numbers) => {
             let shown = format!(
-                "different packets bear each of the numbers {}, among the first ones: several senders count at a time, and what \
-                 comes again is not told from a replay",
+                "different packets bear each of the numbers {}: several senders count at a time, and what comes again is not told \
+                 from a replay",
                 listed(numbers)
             );
             (shown, 2)

@@ -33,6 +33,8 @@ struct Leaping {
     down: u64,
     exact: u64,
     strays: u64,
+    /// Numbers by which other counters than the latest have gone on since that began.
+    behind: u64,
     /// Of the exact ones, steps down by more than a restart falls.
     falls: u64,
 }
@@ -76,7 +78,9 @@ impl Leaping {
         if let Some(own) = self.counts.get_mut(self.current)
             && last.wrapping_sub(own.last) as i32 > 0
         {
+            let more = last.wrapping_sub(own.last);
             own.last = last;
+            self.behind += if self.current + 1 < self.counts.len() { u64::from(more) } else { 0 };
         }
     }
 
@@ -106,6 +110,7 @@ impl Leaping {
     /// Begins a counter; beyond [`MAX_COUNTS`], it replaces the current one.
     fn begin(&mut self, number: u32) {
         let count = Count { first: number, last: number };
+        self.behind = 0;
         if self.counts.len() < MAX_COUNTS {
             self.current = self.counts.len();
             self.counts.push(count);
@@ -114,12 +119,26 @@ impl Leaping {
         }
     }
 
+    /// Whether a counter began anew, and a few packets of the old count came late between the first ones of the new.
+    fn is_restart_with_late_packets(&self) -> bool {
+        /// Packets that a network holds back at a switch-over, at most.
+        const LATE: u64 = 16;
+        let [old, new] = self.counts.as_slice() else { return false };
+        self.current == 1
+            && new.first < old.first
+            && self.behind <= LATE
+            && u64::from(new.last.wrapping_sub(new.first)) > 4 * self.behind
+    }
+
     /// The first number of each counter, in ascending order; empty unless the counters alternate and their ranges are disjoint.
     ///
     /// A late bulk returns once and then begins elsewhere (`strays`); parallel paths return to numbers that are not the next (`exact`);
     /// packets captured twice have overlapping ranges. `is_filled`: whether numbers between two counters were seen, which are never sent: a part of
     /// one counter came late.
     fn counters(mut self, is_filled: impl Fn(u32, u32) -> bool) -> Vec<u32> {
+        if self.is_restart_with_late_packets() {
+            return Vec::new();
+        }
         let returns = self.up + self.down;
         let exact = self.exact.saturating_mul(4) >= returns.saturating_mul(3);
         let alternates = self.up.min(self.down) >= FEWEST && exact && self.strays.saturating_mul(8) <= returns;

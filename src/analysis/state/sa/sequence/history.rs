@@ -212,7 +212,7 @@ impl Run {
             .map_or_else(IntervalSet::default, |set| set.between(start, end))
     }
 
-    fn is_late(&self, number: i64) -> bool {
+    pub(super) fn is_late(&self, number: i64) -> bool {
         !self.late_between(number, number + 1).is_empty()
     }
 

@@ -49,6 +49,8 @@ impl Run {
             late_before: Rare::default(),
             wraps: Vec::new(),
             steps: Some(Box::new(again)),
+            begin: None,
+            falls: None,
         };
         Some((rest, one))
     }
@@ -100,6 +102,7 @@ impl Run {
     /// Whether `later`, whose first number is `step` behind the last one, is no new count; `is_last`: no run comes after it.
     pub(super) fn is_continued_by(&self, later: &Self, step: i32, is_last: bool) -> bool {
         step >= -RESTART_FALL
+            || self.is_repeated_from(later)
             || self.is_resumed_by(later, step)
             || self.is_filled_by(later)
             || is_last && self.is_sent_again_by(later)
@@ -167,6 +170,14 @@ pub(super) fn give_back_repeated(runs: &mut Vec<Run>) {
             }
         }
     }
+}
+
+/// Runs that end with a number far ahead of all others, while the next run goes on from these: where each is, the run without that number, and
+/// the number alone.
+pub(super) fn with_one_ahead(runs: &[Run]) -> Vec<(usize, Run, Run)> {
+    let pairs = runs.iter().zip(runs.iter().skip(1)).enumerate();
+    let pairs = pairs.filter(|(_, (run, next))| !run.begins_again() && !next.begins_again());
+    pairs.filter_map(|(at, (run, next))| run.without_one_ahead(next).map(|(rest, one)| (at, rest, one))).collect()
 }
 
 impl SequenceState {

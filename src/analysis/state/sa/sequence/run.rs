@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::CLASSES;
+use super::falls::Falls;
 use super::figures::SequenceFigures;
 use super::steps::Leaps;
 use crate::analysis::limits::{
@@ -10,6 +11,7 @@ use crate::analysis::limits::{
 };
 use crate::analysis::state::base::interval::IntervalSet;
 use crate::analysis::state::base::rare::Rare;
+use crate::analysis::state::traffic::copies::archive::DigestMark;
 use crate::model::{FramePos, Shift, Timestamp};
 
 /// A stretch of numbers without a restart.
@@ -30,6 +32,9 @@ pub(crate) struct Run {
     pub(super) wraps: Vec<Edge>,
     /// Where the numbers do not follow each other; `None` while they do.
     pub(super) steps: Option<Box<Leaps>>,
+    /// Whether its first frame was seen before, and the frames whose numbers fall.
+    pub(super) begin: Option<DigestMark>,
+    pub(super) falls: Option<Box<Falls>>,
 }
 
 /// Crossings of 2^32 whose frames are kept, per run.
@@ -232,7 +237,7 @@ impl Run {
         self.refuse_folded(&mut later);
         later.first.unwrapped += by;
         later.last.unwrapped += by;
-        self.append_steps(later.steps.take(), &later.first, by);
+        self.append_steps(&mut later, by);
         let level = self.max >> 32;
         let border = (later.first.unwrapped >> 32 > level).then_some(later.first);
         for mut edge in border.into_iter().chain(later.wraps) {
@@ -295,12 +300,13 @@ impl Run {
         }
     }
 
-    /// Appends the steps of the run that continues this one, and the one between both.
-    pub(super) fn append_steps(&mut self, later: Option<Box<Leaps>>, first: &Edge, by: i64) {
-        if first.unwrapped != self.last.unwrapped + 1 {
-            self.note_step(first);
+    /// Appends the steps and falls of the run that continues this one, and the one between both.
+    pub(super) fn append_steps(&mut self, later: &mut Self, by: i64) {
+        self.append_falls(later.falls.take(), (&later.first, later.begin), by);
+        if later.first.unwrapped != self.last.unwrapped + 1 {
+            self.note_step(&later.first);
         }
-        if let Some(mut later) = later {
+        if let Some(mut later) = later.steps.take() {
             later.shift(Shift::default(), by);
             self.steps.get_or_insert_default().append(*later);
         }
@@ -313,6 +319,7 @@ impl Run {
         for edge in &mut self.wraps {
             edge.pos = edge.pos.shifted(shift);
         }
+        self.shift_falls(shift);
         self.first.pos = self.first.pos.shifted(shift);
         self.last.pos = self.last.pos.shifted(shift);
     }

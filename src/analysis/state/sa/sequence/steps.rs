@@ -147,6 +147,16 @@ impl Leaps {
         &self.first
     }
 
+    /// How many there are.
+    pub(super) const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The last one.
+    pub(super) fn latest(&self) -> Option<&Leap> {
+        self.last.last().or(self.first.last())
+    }
+
     pub(super) fn last(&self) -> &[Leap] {
         &self.last
     }

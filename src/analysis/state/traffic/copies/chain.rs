@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DECIDE, RATIO};
 use crate::analysis::limits::COPY_WINDOW_NS;
+use crate::analysis::observe::observation::SaSight;
 
 /// Times of a chain before its latest.
 pub(super) type Older = [i64; DECIDE - 1];
@@ -12,6 +13,11 @@ pub(super) type Older = [i64; DECIDE - 1];
 pub(super) const VACANT: i64 = i64::MIN;
 /// No earlier time.
 pub(super) const NONE_OLDER: Older = [VACANT; DECIDE - 1];
+
+/// At the beginning of a chain, more frames than these and the first one are a cluster only if all of them are as close as that: equal packets at a
+/// steady pace begin alike.
+const PACED: usize = 3;
+const CLOSE_NS: u64 = 100_000;
 
 /// The step of most timestamps.
 const STEP_NS: u64 = 1_000;
@@ -58,13 +64,12 @@ impl Chain {
 
     /// Times before the one that is added next.
     pub(super) fn older(&self) -> Older {
-        let [a, b, c, _] = self.times;
-        [a, b, c]
+        let [older @ .., _] = self.times;
+        older
     }
 
     pub(crate) fn then(self, time: i64) -> Self {
-        let [a, b, c, _] = self.times;
-        Self { times: [time, a, b, c] }
+        Self::new(time, self.older())
     }
 
     /// Whether a frame of this time, which continues the chain, ends a cluster of it.
@@ -87,7 +92,7 @@ impl Chain {
         let ends = |(at, (start, before)): (usize, (&i64, &i64))| {
             let cluster = time.abs_diff(*start);
             let short = match *before {
-                VACANT => at == 0 || even,
+                VACANT => at == 0 || even && (at < PACED || cluster <= CLOSE_NS),
                 before => cluster.saturating_mul(RATIO) <= start.abs_diff(before),
             };
             (is_near(time, *start) && short).then_some(at + 2)
@@ -102,7 +107,7 @@ impl Chain {
             _ if latest == VACANT => Rank::Alone,
             2 => Rank::Second,
             3 => Rank::Third,
-            4 => Rank::Fourth,
+            4..=DECIDE => Rank::Fourth,
             // It begins the next cluster where what is before it is far, by the measure of the last one.
             _ if second != VACANT && time.abs_diff(latest) >= latest.abs_diff(second).saturating_mul(RATIO) => {
                 Rank::Alone
@@ -120,12 +125,32 @@ pub(crate) enum Rank {
     Alone,
     Second,
     Third,
+    /// The fourth or a later one of a cluster that ends.
     Fourth,
     /// Of a run of equal frames that goes on.
     Further,
+    /// The same, of frames that bear sequence numbers: a packet that runs in a loop.
+    Round,
 }
 
 /// Whether two times are within the copy window of each other.
 fn is_near(a: i64, b: i64) -> bool {
     a.abs_diff(b) <= COPY_WINDOW_NS.unsigned_abs()
+}
+
+/// Whether a frame of this time, which continues a chain, is a copy.
+pub(super) fn is_copy(chain: &Chain, time: i64, sights: &[SaSight]) -> bool {
+    chain.is_copied_at(time) || chain.latest().is_some() && is_numbered(sights)
+}
+
+/// Which frame of its cluster it is.
+pub(super) fn place_of(chain: &Chain, time: i64, sights: &[SaSight]) -> Rank {
+    match chain.place_at(time) {
+        Rank::Further if is_numbered(sights) => Rank::Round,
+        place => place,
+    }
+}
+
+fn is_numbered(sights: &[SaSight]) -> bool {
+    sights.iter().any(|sight| sight.sequence.is_some())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::chain::{Chain, NONE_OLDER, Older, VACANT};
+use super::chain::{Chain, NONE_OLDER, Older, VACANT, is_copy, place_of};
 use super::head::HeadFrame;
 use super::sieve::Sieve;
 use super::{CopyWindow, Entry, HEAD_NS};
@@ -27,6 +27,7 @@ impl CopyWindow {
     /// are none for that, unlike what the later span took them for.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<HeadFrame> {
         // Digests without chains are appended as they came.
+        let archive = self.recent.archive_with(&later.recent);
         let is_plain = self.older.is_empty() && later.older.is_empty() && later.buckets.is_empty();
         let later_tail = if is_plain { later.recent.iter().copied().collect() } else { later.tail() };
         let Self {
@@ -47,7 +48,10 @@ impl CopyWindow {
         self.dropped += dropped;
         self.adrift += adrift;
         self.pattern.merge(pattern);
-        let (Some(previous), Some(later_first)) = (previous, first) else { return Vec::new() };
+        let (Some(previous), Some(later_first)) = (previous, first) else {
+            self.recent.set_archive(archive);
+            return Vec::new();
+        };
         let head = head.into_iter().map(|frame| frame.remapped(shift, map));
         let Continued { changed, decided, chains } =
             if self.previous.is_some_and(|own| later_first < own.saturating_sub(CLOCK_TOLERANCE_NS)) {
@@ -73,16 +77,27 @@ impl CopyWindow {
             self.start_epoch();
             self.newest = newest;
         }
+        // Only chains of the first epoch can have begun before this span.
+        let chains = if first_epoch { chains } else { HashMap::new() };
+        self.append_tail(later_tail, is_plain, (&later_older, &chains));
+        self.recent.set_archive(archive);
+        changed
+    }
+
+    /// Appends the digests of the span that follows; `is_plain`: neither span has chains.
+    fn append_tail(
+        &mut self,
+        tail: Vec<Entry>,
+        is_plain: bool,
+        (older, chains): (&HashMap<u64, Older>, &HashMap<u64, Chain>),
+    ) {
         let oldest = self.oldest_kept();
-        let kept = later_tail.into_iter().filter(|e| e.time >= oldest);
+        let kept = tail.into_iter().filter(|e| e.time >= oldest);
         if is_plain && chains.is_empty() {
             kept.for_each(|entry| self.remember(entry));
         } else {
-            // Only chains of the first epoch can have begun before this span.
-            let chains = if first_epoch { chains } else { HashMap::new() };
-            kept.for_each(|entry| self.append(entry, &later_older, &chains));
+            kept.for_each(|entry| self.append(entry, older, chains));
         }
-        changed
     }
 
     /// Appends a digest of the span that follows, with its chain: what that span knows of it, or one of `chains`, which begin in its head.
@@ -91,11 +106,11 @@ impl CopyWindow {
         // A chain that began before that span has fewer frames than decide; its latest frame is in the head, or too far behind it. The
         // time alone does not tell: where the clock steps back, a chain has the same time twice.
         let begun = if older.contains(&VACANT) { chains.get(&entry.digest) } else { None };
-        let [_, a, b, c] = match begun {
+        let [_, older @ ..] = match begun {
             Some(chain) if chain.latest() == Some(entry.time) => chain.times,
             _ => Chain::new(entry.time, older).times,
         };
-        self.touch_latest(entry, [a, b, c]);
+        self.touch_latest(entry, older);
     }
 
     /// Judges the head of a span that follows again, by what came before it here.
@@ -113,12 +128,12 @@ impl CopyWindow {
             let digest = frame.observation.digest;
             let begun = match self.chain_of(&mut frame, time, &mut out.chains, &own) {
                 Some(chain) => {
-                    let copy = chain.is_copied_at(time);
+                    let copy = is_copy(&chain, time, &frame.sights);
                     if copy != frame.copy {
                         frame.copy = copy;
                         out.changed.push(frame.clone());
                     }
-                    let place = chain.place_at(time);
+                    let place = place_of(&chain, time, &frame.sights);
                     if chain.len() > 0 {
                         self.pattern.move_to(frame.place, place, digest, frame.observation.tos);
                     }

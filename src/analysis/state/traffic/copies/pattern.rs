@@ -16,8 +16,8 @@ const ENOUGH: u64 = 20;
 /// How many frames have which place in clusters of equal ones, and how many contents they have.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pattern {
-    /// Frames that are second, third, fourth and further in their cluster.
-    places: [u64; 4],
+    /// Frames that are second, third, fourth and further in their cluster, and rounds in a loop.
+    places: [u64; 5],
     /// The lowest digests of frames that follow an equal one, in order, each with the classes of service it was seen in.
     #[serde(serialize_with = "all_bits")]
     contents: Vec<(u64, u64)>,
@@ -51,6 +51,7 @@ impl Pattern {
             Rank::Third => 1,
             Rank::Fourth => 2,
             Rank::Further => 3,
+            Rank::Round => 4,
         };
         self.places.get_mut(at)
     }
@@ -93,6 +94,12 @@ impl Pattern {
         second > self.distinct().saturating_mul(OFTEN)
     }
 
+    /// Whether packets that bear sequence numbers come again more often than a TAP shows them.
+    pub(crate) const fn loops(&self) -> bool {
+        let [second, .., rounds] = self.places;
+        rounds.saturating_mul(OFTEN) > second
+    }
+
     /// Whether there are too few clusters to tell whether the same packets come again.
     pub(crate) const fn is_short(&self) -> bool {
         let [second, ..] = self.places;
@@ -108,8 +115,8 @@ impl Pattern {
     /// Whether clusters can be those of a TAP: they do not go on, and where the same packets come again and again, each is there twice, and
     /// in one class of service.
     pub(crate) fn is_of_a_tap(&self) -> bool {
-        let [second, third, _, further] = self.places;
-        let ends = further.saturating_mul(OFTEN) <= second;
+        let [second, third, _, further, rounds] = self.places;
+        let ends = (further + rounds).saturating_mul(OFTEN) <= second;
         let pairs =
             third.saturating_mul(10) <= second && self.contents.iter().all(|(_, classes)| classes.count_ones() == 1);
         ends && (pairs || !self.recurs())

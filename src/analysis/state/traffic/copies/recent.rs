@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::archive::{Archive, DigestMark, short};
 use super::{Entry, VACANT};
 
 /// Entries of a block: few enough for the first-level cache, many enough that a change of blocks is cheap per entry.
@@ -17,6 +18,9 @@ pub(super) struct Recent {
     room: usize,
     /// A block to fill next.
     spare: Vec<Entry>,
+    /// The digests of all frames but the last ones: those of the open block from `archived` on.
+    archive: Archive,
+    archived: usize,
 }
 
 /// A full block.
@@ -86,13 +90,55 @@ impl Recent {
 
     /// Opens the next block.
     fn turn(&mut self, newest: i64) {
+        self.archive_open();
         let mut next = std::mem::take(&mut self.spare);
         next.resize(BLOCK, Entry { digest: 0, time: VACANT });
         let entries = std::mem::replace(&mut self.open, next);
         if !entries.is_empty() {
             self.full.push_back(Block { entries, begin: 0, newest });
         }
-        self.used = 0;
+        (self.used, self.archived) = (0, 0);
+    }
+
+    fn archive_open(&mut self) {
+        let open = self.open.get(self.archived..self.used).unwrap_or_default();
+        self.archive.extend(open.iter().map(|entry| short(entry.digest)));
+        self.archived = self.used;
+    }
+
+    /// Adds a frame to the archive that is not remembered here.
+    #[inline]
+    pub(super) fn archive(&mut self, digest: u64) {
+        self.archive_open();
+        self.archive.extend(std::iter::once(short(digest)));
+    }
+
+    /// Whether a frame was seen before, as far as the archive tells.
+    pub(super) fn mark(&self, digest: u64) -> DigestMark {
+        let open = self.open.get(self.archived..self.used).unwrap_or_default();
+        let mark = DigestMark::new(digest, self.archive.total() + open.len() as u64);
+        let again = open.iter().any(|entry| mark.is_of(entry.digest));
+        mark.seen(again || self.archive.holds(mark, open.len()))
+    }
+
+    /// The digests of all frames, as many as are kept.
+    pub(super) fn archived(&self) -> Archive {
+        let mut archive = self.archive.clone();
+        let open = self.open.get(self.archived..self.used).unwrap_or_default();
+        archive.extend(open.iter().map(|entry| short(entry.digest)));
+        archive.trimmed()
+    }
+
+    /// The same of these frames and those of the span that follows.
+    pub(super) fn archive_with(&self, later: &Self) -> Archive {
+        let mut archive = self.archived();
+        archive.append(&later.archived());
+        archive
+    }
+
+    /// Sets the digests of all frames, those that are remembered included.
+    pub(super) fn set_archive(&mut self, archive: Archive) {
+        (self.archive, self.archived) = (archive, self.used);
     }
 
     /// Removes the entries in front of the first one that is not older than `oldest`.
@@ -111,6 +157,7 @@ impl Recent {
         } else if self.used > 0 {
             self.open.copy_within(1..self.used, 0);
             self.used -= 1;
+            self.archived = self.archived.saturating_sub(1);
         }
     }
 
@@ -126,8 +173,9 @@ impl Recent {
 
     /// Removes all entries.
     pub(super) fn clear(&mut self) {
+        self.archive_open();
         self.full.clear();
-        (self.used, self.room) = (0, self.open.len());
+        (self.used, self.archived, self.room) = (0, 0, self.open.len());
     }
 
     pub(super) fn len(&self) -> usize {

@@ -63,6 +63,7 @@ impl CopyWindow {
             return Some(before);
         }
         self.tabulate();
+        self.recent.archive(entry.digest);
         self.insert(entry)
     }
 

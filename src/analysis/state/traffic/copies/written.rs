@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::archive::Archive;
+use super::chain::NONE_OLDER;
 use super::pattern::Pattern;
 use super::{CopyWindow, Entry, HeadFrame, Older};
 use crate::analysis::state::base::listed::Listed;
@@ -11,7 +13,11 @@ use crate::model::all_bits;
 #[derive(Serialize, Deserialize)]
 struct Written {
     #[serde(serialize_with = "all_bits")]
-    tail: Vec<(Entry, Older)>,
+    tail: Vec<Entry>,
+    /// Of those of them that have one: the chain before the latest frame.
+    #[serde(serialize_with = "all_bits")]
+    chains: Vec<(u64, Older)>,
+    archive: Archive,
     #[serde(serialize_with = "all_bits")]
     newest: i64,
     #[serde(serialize_with = "all_bits")]
@@ -31,7 +37,14 @@ struct Written {
 impl Serialize for CopyWindow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Written {
-            tail: self.chained_tail(),
+            tail: self.tail(),
+            chains: self
+                .chained_tail()
+                .into_iter()
+                .filter(|(_, older)| *older != NONE_OLDER)
+                .map(|(entry, older)| (entry.digest, older))
+                .collect(),
+            archive: self.archived(),
             newest: self.newest,
             previous: self.previous,
             first: self.first,
@@ -49,8 +62,21 @@ impl Serialize for CopyWindow {
 
 impl<'de> Deserialize<'de> for CopyWindow {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { tail, newest, previous, first, head, first_epoch, pattern, settled, dropped, adrift, lowest } =
-            Written::deserialize(deserializer)?;
+        let Written {
+            tail,
+            chains,
+            archive,
+            newest,
+            previous,
+            first,
+            head,
+            first_epoch,
+            pattern,
+            settled,
+            dropped,
+            adrift,
+            lowest,
+        } = Written::deserialize(deserializer)?;
         let mut window = Self {
             newest,
             previous,
@@ -64,10 +90,11 @@ impl<'de> Deserialize<'de> for CopyWindow {
             lowest,
             ..Self::default()
         };
-        for (entry, older) in tail {
+        tail.into_iter().for_each(|entry| {
             window.insert(entry);
-            window.set_older(entry.digest, older);
-        }
+        });
+        chains.into_iter().for_each(|(digest, older)| window.set_older(digest, older));
+        window.recent.set_archive(archive.trimmed());
         Ok(window)
     }
 }
