@@ -34,7 +34,7 @@ pub(super) fn hides(tap: &Tap<'_>, (ids, clear_bytes): (&[u32], u64)) -> bool {
 /// do. IKE between the ends, the prefix of a stream, a key or a readable payload shows that they are SAs.
 pub(super) fn take_foreign<'a>(sas: &mut Vec<SaView<'a>>, stream: &StreamState) -> Vec<SaView<'a>> {
     /// SPIs that two endpoints do not have at once, with a packet each.
-    const FEWEST: usize = 8;
+    const FEWEST: usize = 64;
     let pair = |sa: &SaView<'_>| (sa.key.src.min(sa.key.dst), sa.key.src.max(sa.key.dst));
     let begins = |address| stream.notices.tcp_streams.keys().any(|(own, _)| *own == address);
     let is_shown = |sa: &SaView<'_>| {

@@ -167,7 +167,7 @@ impl Numbered<'_> {
         let draft = match in_both {
             true => draft.cause(IN_BOTH),
             false if self.in_tcp => draft.cause(SENT_AGAIN),
-            false => match content_cause {
+            false => match content_cause.filter(|_| !is_told) {
                 Some(cause) => draft.cause(cause),
                 None => draft,
             },
@@ -212,7 +212,8 @@ impl Numbered<'_> {
         let only_copies = |(_, direction): &(u32, &Direction)| most(direction.copies.frames, direction.sums.frames);
         let apart = tap.stream.rates.iter().filter(is_own).filter(only_copies);
         let apart: u64 = apart.map(|(_, direction)| direction.copies.frames).sum();
-        !tap.copying && copies > 0 && most(copies, figures.duplicate) && most(apart, copies)
+        let loops = tap.stream.copies.pattern.loops();
+        !tap.copying && !loops && copies > 0 && most(copies, figures.duplicate) && most(apart, copies)
     }
 
     /// Whether a file may show the packets of this SA that the one before it shows; of a restart, whether it is the first frame there.

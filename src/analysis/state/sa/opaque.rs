@@ -66,7 +66,7 @@ fn is_structured(behind: &[u8]) -> bool {
     const MOST: usize = 64;
     /// Chi-squared of 16 values, with 15 degrees of freedom.
     const UNEVEN: usize = 45;
-    let is_ip = |at: usize| behind.get(at).is_some_and(|octet| matches!(octet, 0x45 | 0x60));
+    let is_ip = |at: usize| behind.get(at).is_some_and(|octet| matches!(octet, 0x45..=0x4f | 0x60..=0x6f));
     let octets = behind.get(IV..).unwrap_or_default();
     let octets = octets.get(..MOST).unwrap_or(octets);
     let mut counts = [0_usize; 16];

@@ -103,9 +103,10 @@ impl Run {
         self.begin.iter_mut().chain(falls.map(|fall| &mut fall.mark))
     }
 
-    /// Whether it begins with a packet that was seen before: no new count.
+    /// Whether it begins with a packet that was seen before: no new count. One that begins with 1 may bring the same packets as the one before, where
+    /// the sender's are all alike and the keys are those of before.
     pub(super) fn begins_again(&self) -> bool {
-        self.begin.is_some_and(|mark| mark.is_again())
+        self.first.raw > 1 && self.begin.is_some_and(|mark| mark.is_again())
     }
 
     /// Whether `later` begins with a packet that was seen before, and not as the first one of a count that begins anew there: of a copied frame
@@ -113,7 +114,7 @@ impl Run {
     pub(super) fn is_repeated_from(&self, later: &Self) -> bool {
         let falls = || self.falls.iter().flat_map(|falls| &falls.0);
         let is_copy = |mark: DigestMark| falls().any(|fall| !fall.mark.is_again() && fall.mark.is_like(&mark));
-        later.begin.is_some_and(|mark| mark.is_again() && !is_copy(mark))
+        later.begins_again() && later.begin.is_some_and(|mark| !is_copy(mark))
     }
 
     /// The step to a later run that may go on from this one: to packets that were seen before, whatever the rest before them.
