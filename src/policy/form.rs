@@ -4,6 +4,7 @@ pub(super) mod line;
 mod marks;
 pub(super) mod parts;
 pub(super) mod paste;
+mod snip;
 mod wrap;
 
 use std::borrow::Cow;
@@ -80,6 +81,7 @@ pub(super) fn lines(text: &[u8]) -> Vec<Line> {
         }
     }
     marks::take_off(&mut raw);
+    snip::take_out(&mut raw);
     let mut raw = xfrm::logical(raw);
     wrap::join(&mut raw);
     raw.into_iter().filter_map(|(number, text)| meant(number, &text)).collect()

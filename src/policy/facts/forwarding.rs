@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use twox_hash::XxHash3_64;
 
 use crate::model::Address;
 use crate::policy::{Cite, Net, Selector};
@@ -24,6 +25,17 @@ pub struct Forwarding {
     pub vague: BTreeSet<String>,
     /// Transform sets that are there and leave algorithms to what their system takes where nothing is said.
     pub vague_sets: BTreeSet<String>,
+    /// Lists whose packets NAT translates from inside to outside.
+    pub translated: Vec<NatList>,
+    /// The line that switches IKE off.
+    pub ike_off: Option<Cite>,
+    /// Whether pre-shared keys may come from elsewhere: keyrings, keys for host names, lines that are not read.
+    pub other_keys: bool,
+    /// Names that PIX and ASA give to addresses.
+    pub(in crate::policy) aliases: BTreeMap<String, Address>,
+    /// Digests of the words of lines that are not understood, any of which may be a key: what one of them names may be there.
+    #[serde(skip)]
+    pub(in crate::policy) mentioned: BTreeSet<u64>,
 }
 
 /// An interface.
@@ -39,8 +51,27 @@ pub struct Port {
     pub shared: Vec<Address>,
     /// Whether its crypto map leaves from such an address (`redundancy`).
     pub redundant: bool,
+    /// The line that says that it has no address.
+    pub bare: Option<Cite>,
+    /// What a tunnel carries its packets in, in the words of `tunnel mode`.
+    pub tunnel_mode: Option<(String, Cite)>,
+    /// The key of GRE (RFC 2890), which is a number on the wire and no secret.
+    pub tunnel_key: Option<(String, Cite)>,
+    /// Whether NAT takes it for inside, where it has a side.
+    pub nat_inside: Option<bool>,
     /// Whether its address is leased or negotiated.
     pub leased: bool,
+}
+
+/// What `ip nat inside source list` translates.
+#[derive(Clone, Debug, Serialize)]
+pub struct NatList {
+    /// The access list that selects the packets.
+    pub list: String,
+    /// The interface whose address they get, where said.
+    pub onto: Option<String>,
+    /// Where it stands.
+    pub cite: Cite,
 }
 
 /// A static route.
@@ -50,6 +81,8 @@ pub struct Route {
     pub to: Net,
     /// Over which router, where said.
     pub over: Option<Address>,
+    /// Out of which interface, where said.
+    pub through: Option<String>,
     /// Where it stands.
     pub cite: Cite,
 }
@@ -76,6 +109,11 @@ pub(in crate::policy) struct Grouped {
     pub(in crate::policy) cite: Cite,
 }
 
+/// What is kept of a word that may be a key.
+pub(in crate::policy) fn digest(word: &str) -> u64 {
+    XxHash3_64::oneshot(word.as_bytes())
+}
+
 impl Forwarding {
     /// The networks of an end; `None` where the group is not known.
     fn nets(&self, end: &End) -> Option<Vec<Net>> {
@@ -91,6 +129,11 @@ impl Forwarding {
         let (sources, destinations) = (self.nets(src)?, self.nets(dst)?);
         let both = sources.iter().flat_map(|src| destinations.iter().map(move |dst| (*src, *dst)));
         Some(both.map(|(src, dst)| Selector { src, dst, ..line.frame.clone() }).collect())
+    }
+
+    /// Whether something of this name may be there: a line about it could not be read.
+    pub(in crate::policy) fn may_have(&self, name: &str) -> bool {
+        self.mentioned.contains(&digest(name)) || self.vague.contains(name) || self.vague_sets.contains(name)
     }
 
     /// Whether a network is exactly the destination of a static route.

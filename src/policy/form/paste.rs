@@ -66,7 +66,8 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
         indents: false,
     };
     let lines = form::lines(text);
-    paste.indents = lines.iter().any(|line| line.indented);
+    // Where every line is, as in a quotation, it says nothing.
+    paste.indents = lines.iter().any(|line| line.indented) && lines.iter().any(|line| !line.indented);
     let parts = Parts::of(&lines);
     for (at, line) in lines.iter().enumerate() {
         builder.at(line.number);
@@ -78,7 +79,10 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
         match &line.text {
             Some(text) => match paste.line(text, builder) {
                 Read::Understood => builder.understood(),
-                Read::Foreign => builder.skipped(paste.matters(text, line.indented)),
+                Read::Foreign => {
+                    paste.unread(text, line.indented, builder);
+                    builder.skipped(paste.matters(text, line.indented));
+                }
             },
             None => {
                 builder.beyond(&format!("a line of more than {MAX_LINE} bytes is skipped"));
@@ -117,11 +121,30 @@ impl Paste {
         within || names
     }
 
+    /// What a line that nobody reads may say is not known to be missing.
+    fn unread(&mut self, text: &str, indented: bool, builder: &mut Builder) {
+        let text = line::prompt(text).map_or(text, |(_, rest)| rest);
+        let words: Vec<&str> = text.split(' ').collect();
+        if crate::policy::read::cisco::irrelevant(&words) {
+            return;
+        }
+        builder.mentions(text);
+        if self.active != Active::Cisco {
+            return;
+        }
+        if self.indents && !indented {
+            // Whatever begins here, what stands below it is no part of the block before.
+            self.cisco.leave();
+        } else {
+            self.cisco.unread(text, self.indents, builder);
+        }
+    }
+
     fn line(&mut self, text: &str, builder: &mut Builder) -> Read {
         let mut text = text;
         if let Some((prompt, rest)) = line::prompt(text) {
             if let Some(host) = &prompt.host {
-                builder.prompt(host);
+                builder.prompt(host, prompt.configuring);
             }
             text = rest;
             if let Some(read) = self.xfrm.command(text, builder) {
@@ -131,7 +154,7 @@ impl Paste {
                 self.active = Active::Nobody;
                 if let Some(command) = command(text) {
                     if let Some(host) = netns(text) {
-                        builder.prompt(host);
+                        builder.prompt(host, false);
                     }
                     if command == Command::Configuration {
                         builder.configuration();

@@ -206,7 +206,10 @@ fn reused_keys(view: &View<'_>, problems: &mut Vec<Problem>) {
             x.spi.0,
             y.spi.0
         );
-        problems.push(Problem::new("config-key-reused", evidence).about(view.name(router)).lines(
+        // FortiGate has one key for both directions.
+        let only = view.policies.routers.get(router).is_some_and(|router| router.maker == Some("Fortinet"));
+        let severity = if only { Severity::Note } else { Severity::Warning };
+        problems.push(Problem::new("config-key-reused", evidence).severity(severity).about(view.name(router)).lines(
             view.policies,
             router,
             x.cites.first().into_iter().chain(y.cites.first()),
@@ -223,7 +226,17 @@ fn weak(view: &View<'_>, problems: &mut Vec<Problem>) {
         }
     };
     for (at, router) in view.policies.routers.iter().enumerate() {
-        for set in router.transform_sets.values() {
+        // A set that nothing names protects nothing, where other sets are named.
+        let named: BTreeSet<&str> = router
+            .maps
+            .iter()
+            .flat_map(|entry| &entry.transform_sets)
+            .chain(router.profiles.values().flatten())
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let idle =
+            |name: &str| !named.contains(name) && router.transform_sets.keys().any(|set| named.contains(set.as_str()));
+        for (_, set) in router.transform_sets.iter().filter(|(name, _)| !idle(name)) {
             add(&set.words, set.words.parse().ok(), at, &set.cite);
         }
     }

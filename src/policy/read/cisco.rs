@@ -9,6 +9,9 @@ mod keywords;
 mod known;
 mod link;
 mod map;
+mod named;
+mod note;
+mod transforms;
 
 pub(in crate::policy) use forwarding::expand;
 pub(in crate::policy) use keywords::interface as interface_name;
@@ -16,10 +19,9 @@ pub(in crate::policy) use known::irrelevant;
 pub(in crate::policy) use map::{entry as map_entry, shown};
 
 use crate::policy::facts::builder::Builder;
-use crate::policy::facts::redact;
-use crate::policy::facts::router::{Keying, Mode, TransformSet};
+use crate::policy::facts::router::Keying;
 use crate::policy::form::paste::Read;
-use crate::transform::Suite;
+use crate::policy::words::is_digits;
 use keywords::Context;
 
 /// The block that lines belong to.
@@ -121,12 +123,15 @@ const NOISE: [&str; 24] = [
 #[derive(Default)]
 pub(in crate::policy) struct Cisco {
     block: Block,
+    /// The block that the present line ended without being understood.
+    left: Option<Block>,
 }
 
 impl Cisco {
     /// A line that begins a block, or stands for itself.
     pub(in crate::policy) fn open(&mut self, words: &[&str], builder: &mut Builder) -> Read {
-        let whole = whole(words);
+        self.left = None;
+        let whole = named::addressed(whole(note::without(words)), builder);
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         match self.uncompared(&words, builder) {
             Read::Foreign => self.command(&whole.join(" "), &words, builder),
@@ -143,9 +148,16 @@ impl Cisco {
             | ["crypto", "ikev1", "policy", ..]
             | ["tunnel-group", _, "ipsec-attributes"] => {
                 builder.wrong("IKE in these words (keyrings, policies and tunnel groups of ASA) is not compared");
+                ike::elsewhere(builder);
                 self.block = Block::Other;
             }
             ["no", "crypto", "map", ..] if !in_interface => builder.wrong(map::NOT_UNDONE),
+            ["no", "crypto", "isakmp", "enable"] => {
+                let cite = builder.cite("no crypto isakmp enable");
+                if let Some(router) = builder.router() {
+                    router.forwarding.ike_off = Some(cite);
+                }
+            }
             ["no", "crypto", "ipsec", "transform-set", ..] => builder.wrong(map::NOT_UNDONE),
             _ => return Read::Foreign,
         }
@@ -168,7 +180,7 @@ impl Cisco {
                 self.transform_set(name, transforms, builder)
             }
             ["crypto", "ipsec", "ikev1", "transform-set", name, "mode", "transport", ..] => {
-                transform_set_line(name, &["mode", "transport"], builder)
+                transforms::line(name, &["mode", "transport"], builder)
             }
             ["crypto", "ipsec", "ikev1", "transform-set", name, transforms @ ..] if !transforms.is_empty() => {
                 self.transform_set(name, transforms, builder)
@@ -193,6 +205,7 @@ impl Cisco {
                 }
                 Read::Understood
             }
+            ["name", own, alias, ..] if named::gives(own, alias, builder) => Read::Understood,
             ["nameif", ..] | ["ip", "address", _, _, _] => interface::named(words, builder),
             ["object", "network", name] => {
                 self.block = Block::Object((*name).to_owned());
@@ -204,6 +217,7 @@ impl Cisco {
                 self.block = Block::None;
                 forwarding::route(words, builder)
             }
+            ["ip", "nat", "inside", "source", ..] => forwarding::translation(words, builder),
             ["object-group", "network", name] => {
                 self.block = Block::Group((*name).to_owned());
                 if let Some(router) = builder.router() {
@@ -217,8 +231,7 @@ impl Cisco {
                 {
                     router.forwarding.other_routes = true;
                 }
-                self.block = Block::Other;
-                Read::Foreign
+                self.other()
             }
             _ => Read::Foreign,
         }
@@ -226,13 +239,13 @@ impl Cisco {
 
     /// A line of the present block.
     pub(in crate::policy) fn go_on(&mut self, words: &[&str], builder: &mut Builder) -> Read {
-        let whole = keywords::expanded(self.block.context(), words);
+        let whole = keywords::expanded(self.block.context(), note::without(words));
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         let (text, words) = (whole.join(" "), words.as_slice());
         let read = match &self.block {
             Block::None | Block::Other => Read::Foreign,
-            Block::TransformSet(name) => transform_set_line(&name.clone(), words, builder),
-            Block::Profile(name) => profile_line(&name.clone(), words, builder),
+            Block::TransformSet(name) => transforms::line(&name.clone(), words, builder),
+            Block::Profile(name) => transforms::profile(&name.clone(), words, builder),
             Block::Map(at) => map::line(*at, words, builder),
             Block::Interface(name) => interface::line(&name.clone(), words, builder),
             Block::Acl(name) => acl::line(&name.clone(), &text, words, builder),
@@ -241,6 +254,7 @@ impl Cisco {
             Block::Ike(at) => ike::line(*at, words, builder),
         };
         let noise = read == Read::Foreign
+            && !words.starts_with(&["no", "crypto"])
             && words.first().is_some_and(|first| NOISE.contains(&first.to_ascii_lowercase().as_str()));
         if noise { Read::Understood } else { read }
     }
@@ -258,25 +272,33 @@ impl Cisco {
     }
 
     fn other(&mut self) -> Read {
-        self.block = Block::Other;
+        self.left = Some(std::mem::replace(&mut self.block, Block::Other));
         Read::Foreign
+    }
+
+    /// Ends the present block.
+    pub(in crate::policy) fn leave(&mut self) {
+        self.block = Block::Other;
+    }
+
+    /// A line that no reader takes: of the block that it stands in, it may be any part. `within` where its indentation says that it
+    /// belongs to the block.
+    pub(in crate::policy) fn unread(&mut self, text: &str, within: bool, builder: &mut Builder) {
+        if within && let Some(left) = self.left.take() {
+            self.block = left;
+        }
+        let first = text.split(' ').next().unwrap_or_default();
+        let entry = ["per", "den"].iter().any(|start| first.starts_with(start)) || is_digits(first);
+        match &self.block {
+            Block::Map(at) => map::unread(*at, text, builder),
+            Block::Acl(name) if within || entry => acl::vague(name, builder),
+            _ => {}
+        }
     }
 
     fn transform_set(&mut self, name: &str, listed: &[&str], builder: &mut Builder) -> Read {
         self.block = Block::TransformSet(name.to_owned());
-        // What stands behind the transforms may be another command, with a key.
-        let known = redact::transforms(listed);
-        let words = known.join(" ");
-        let cite = builder.cite_made(format!("crypto ipsec transform-set {name} {words}").trim_end());
-        if known.len() < listed.len() {
-            builder.wrong("a transform set has words that are no transforms");
-        } else if let Err(error) = words.parse::<Suite>() {
-            builder.wrong(&format!("the transform set is not understood: {error}"));
-        }
-        if let Some(router) = builder.router() {
-            router.transform_sets.insert(name.to_owned(), TransformSet { words, mode: None, cite });
-        }
-        Read::Understood
+        transforms::begin(name, listed, builder)
     }
 
     /// What follows `crypto map`.
@@ -342,36 +364,5 @@ impl Cisco {
             acl::Opened::Line => Read::Understood,
             acl::Opened::Foreign => Read::Foreign,
         }
-    }
-}
-
-fn transform_set_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
-    let mode = match words {
-        ["mode", "tunnel", ..] => Mode::Tunnel,
-        ["mode", "transport", ..] => Mode::Transport,
-        _ => return Read::Foreign,
-    };
-    let cite = builder.cite_made(&format!("mode {}", mode.name()));
-    if let Some(set) = builder.router().and_then(|router| router.transform_sets.get_mut(name)) {
-        set.mode = Some((mode, cite));
-    }
-    Read::Understood
-}
-
-fn profile_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
-    match words {
-        ["set", "transform-set", sets @ ..] => {
-            let cite = map::sets_cite(sets, builder);
-            if let Some(profile) = builder.router().and_then(|router| router.profiles.get_mut(name)) {
-                profile.extend(redact::names(sets).iter().map(|set| ((*set).to_owned(), cite.clone())));
-            }
-            Read::Understood
-        }
-        ["set", "pfs", ..] => {
-            builder.wrong(map::PFS);
-            Read::Understood
-        }
-        ["set", ..] => Read::Understood,
-        _ => Read::Foreign,
     }
 }

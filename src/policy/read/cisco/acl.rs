@@ -42,6 +42,7 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
             if line(name, text, rest, builder) == Read::Understood {
                 Opened::Line
             } else {
+                vague(name, builder);
                 Opened::Foreign
             }
         }
@@ -63,6 +64,15 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
         grouped(name, *how == "permit", rest, &all.join(" "), builder);
         return Read::Understood;
     }
+    // A standard list names sources alone.
+    let extended: Vec<&str>;
+    let words = match words {
+        [how @ ("permit" | "deny"), rest @ ..] if is_source(rest) => {
+            extended = standard(how, rest);
+            extended.as_slice()
+        }
+        words => words,
+    };
     match words {
         ["remark", ..] => Read::Understood,
         ["deny", rest @ ..] => {
@@ -78,35 +88,55 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
             Read::Understood
         }
         ["permit", rest @ ..] => {
-            match selector(rest, builder) {
-                Some((selector, behind)) => {
-                    if unknown(&selector) {
-                        vague(name, builder);
-                        builder
-                            .wrong("a protocol or port by a name that is not known: the access list is not compared");
-                    }
-                    // Only what was read is cited: another command, with a key, may stand behind it.
-                    let read = all.get(..all.len() - behind.len()).unwrap_or_default().join(" ");
-                    let prefix = if numbered { format!("access-list {name} ") } else { String::new() };
-                    let cite = builder.cite(&format!("{prefix}{read}"));
-                    if let Some(router) = builder.router() {
-                        let acl = router.acls.entry(name.to_owned());
-                        acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() })
-                            .permits
-                            .push((selector, cite));
-                    }
-                }
-                None => {
-                    vague(name, builder);
-                    builder.wrong(
-                        "an access list line that cannot be read: addresses with wildcard, host, any or a prefix",
-                    );
-                }
-            }
+            permitted(name, numbered, all, rest, builder);
             Read::Understood
         }
         _ => Read::Foreign,
     }
+}
+
+/// A line that permits what it selects; `all` are its words, `numbered` where the list's name stood before them.
+fn permitted(name: &str, numbered: bool, all: &[&str], selecting: &[&str], builder: &mut Builder) {
+    let Some((selector, behind)) = selector(selecting, builder) else {
+        vague(name, builder);
+        builder.wrong("an access list line that cannot be read: addresses with wildcard, host, any or a prefix");
+        return;
+    };
+    if unknown(&selector) {
+        vague(name, builder);
+        builder.wrong("a protocol or port by a name that is not known: the access list is not compared");
+    }
+    // Only what was read is cited: another command, with a key, may stand behind it.
+    let read = all.get(..all.len() - behind.len()).unwrap_or_default().join(" ");
+    let prefix = if numbered { format!("access-list {name} ") } else { String::new() };
+    let cite = builder.cite(&format!("{prefix}{read}"));
+    if let Some(router) = builder.router() {
+        let acl = router.acls.entry(name.to_owned());
+        acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() })
+            .permits
+            .push((selector, cite));
+    }
+}
+
+/// Whether a line begins with a source in place of a protocol: `permit 10.0.0.0 0.255.255.255`, `permit host 10.0.0.1`, `permit any`.
+fn is_source(words: &[&str]) -> bool {
+    match words {
+        ["any" | "host", ..] => true,
+        [first, ..] => address(first).is_some(),
+        [] => false,
+    }
+}
+
+/// The line of a standard list in the words of an extended one.
+fn standard<'w>(how: &'w str, words: &[&'w str]) -> Vec<&'w str> {
+    let source: Vec<&str> = match words {
+        ["any", ..] => vec!["any"],
+        ["host", host, ..] => vec!["host", host],
+        [base, wildcard, ..] if address(wildcard).is_some() => vec![base, wildcard],
+        [host, ..] => vec!["host", host],
+        [] => Vec::new(),
+    };
+    [how, "ip"].into_iter().chain(source).chain(["any"]).collect()
 }
 
 /// Whether the number of a protocol or port is not known.
@@ -116,7 +146,7 @@ fn unknown(selector: &Selector) -> bool {
 }
 
 /// Notes that a list selects what is not known here.
-fn vague(name: &str, builder: &mut Builder) {
+pub(super) fn vague(name: &str, builder: &mut Builder) {
     if let Some(router) = builder.router() {
         router.forwarding.vague.insert(name.to_owned());
     }

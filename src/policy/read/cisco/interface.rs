@@ -116,6 +116,7 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
         }
         _ if forwarding::interface_line(on, words, builder) == Read::Understood => {}
         ["ip" | "ipv6", "access-list" | "route" | "default-gateway" | "default-network", ..] => return Read::Foreign,
+        ["tunnel", "protection", ..] => return Read::Foreign,
         ["ip" | "ipv6" | "tunnel", ..] => {}
         _ => return Read::Foreign,
     }
