@@ -129,14 +129,8 @@ impl Paste {
             return;
         }
         builder.mentions(text);
-        if self.active != Active::Cisco {
-            return;
-        }
-        if self.indents && !indented {
-            // Whatever begins here, what stands below it is no part of the block before.
-            self.cisco.leave();
-        } else {
-            self.cisco.unread(text, self.indents, builder);
+        if self.active == Active::Cisco {
+            self.cisco.unread(text, self.indents.then_some(indented), builder);
         }
     }
 

@@ -21,7 +21,6 @@ pub(in crate::policy) use map::{entry as map_entry, shown};
 use crate::policy::facts::builder::Builder;
 use crate::policy::facts::router::Keying;
 use crate::policy::form::paste::Read;
-use crate::policy::words::is_digits;
 use keywords::Context;
 
 /// The block that lines belong to.
@@ -69,6 +68,17 @@ pub(in crate::policy) fn list_entry(words: &[&str], builder: &mut Builder) -> Re
     let whole = whole(words);
     let words: Vec<&str> = whole.iter().map(String::as_str).collect();
     Read::when(!matches!(acl::open(&whole.join(" "), &words, builder), acl::Opened::Foreign))
+}
+
+/// Whether a line that is not understood looks like one that begins a block: it has a word of such lines, or an interface's name. A
+/// message of the system that interrupts a block may have one, too.
+fn is_heading(text: &str) -> bool {
+    let letter = |word: &str| word.starts_with(|c: char| c.is_ascii_alphabetic());
+    let interface = |word: &str| letter(word) && word.ends_with(|c: char| c.is_ascii_digit());
+    let words: Vec<&str> = text.split(' ').collect();
+    let short = matches!(words.as_slice(), [_, name] | [_, _, name] if interface(name));
+    let known = |word: &&str| matches!(*word, "interface" | "ipsec-manual" | "ipsec-isakmp" | "extended" | "standard");
+    !text.contains('%') && (short || words.iter().any(known))
 }
 
 /// Beginnings of blocks that are not read.
@@ -125,12 +135,22 @@ pub(in crate::policy) struct Cisco {
     block: Block,
     /// The block that the present line ended without being understood.
     left: Option<Block>,
+    /// The block before a line that is not understood and may have begun another one.
+    orphaned: Block,
 }
 
 impl Cisco {
     /// A line that begins a block, or stands for itself.
     pub(in crate::policy) fn open(&mut self, words: &[&str], builder: &mut Builder) -> Read {
         self.left = None;
+        let read = self.opened(words, builder);
+        if read == Read::Understood {
+            self.orphaned = Block::None;
+        }
+        read
+    }
+
+    fn opened(&mut self, words: &[&str], builder: &mut Builder) -> Read {
         let whole = named::addressed(whole(note::without(words)), builder);
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         match self.uncompared(&words, builder) {
@@ -276,22 +296,24 @@ impl Cisco {
         Read::Foreign
     }
 
-    /// Ends the present block.
-    pub(in crate::policy) fn leave(&mut self) {
-        self.block = Block::Other;
-    }
-
-    /// A line that no reader takes: of the block that it stands in, it may be any part. `within` where its indentation says that it
-    /// belongs to the block.
-    pub(in crate::policy) fn unread(&mut self, text: &str, within: bool, builder: &mut Builder) {
+    /// A line that no reader takes: of the block that it stands in, it may be any part. `indented` where blanks
+    /// say what belongs to a block.
+    pub(in crate::policy) fn unread(&mut self, text: &str, indented: Option<bool>, builder: &mut Builder) {
+        let within = indented == Some(true);
         if within && let Some(left) = self.left.take() {
             self.block = left;
         }
-        let first = text.split(' ').next().unwrap_or_default();
-        let entry = ["per", "den"].iter().any(|start| first.starts_with(start)) || is_digits(first);
-        match &self.block {
+        if !within && is_heading(text) && self.block != Block::Other {
+            // What stands below it is no part of the block before.
+            self.orphaned = std::mem::replace(&mut self.block, Block::Other);
+        }
+        if indented == Some(false) {
+            return;
+        }
+        let orphaned = self.block == Block::Other;
+        match if orphaned { &self.orphaned } else { &self.block } {
             Block::Map(at) => map::unread(*at, text, builder),
-            Block::Acl(name) if within || entry => acl::vague(name, builder),
+            Block::Acl(name) if within && !orphaned || acl::may_be_entry(text) => acl::vague(name, builder),
             _ => {}
         }
     }

@@ -145,6 +145,14 @@ fn unknown(selector: &Selector) -> bool {
     names::protocol(&selector.protocol).is_none() || ports.iter().any(|port| names::ports(port).is_none())
 }
 
+/// Whether a line that is not understood may be one of a list: it has a word of such lines, or two addresses.
+pub(super) fn may_be_entry(text: &str) -> bool {
+    let words = || text.split(' ');
+    let numbered = words().next().is_some_and(|first| first.bytes().all(|b| b.is_ascii_digit()));
+    let ends = words().filter(|word| matches!(*word, "any" | "host") || address(word).is_some()).count();
+    numbered || ends >= 2 || words().any(|word| word.starts_with("per") || word.starts_with("den"))
+}
+
 /// Notes that a list selects what is not known here.
 pub(super) fn vague(name: &str, builder: &mut Builder) {
     if let Some(router) = builder.router() {
