@@ -27,7 +27,17 @@ fn contradict(a: &Router, b: &Router) -> bool {
     let (own_b, far_b) = ends(b);
     let meet = |x: &BTreeSet<Address>, y: &BTreeSet<Address>| !x.is_disjoint(y);
     let faces = !meet(&own_a, &own_b) && (meet(&own_a, &far_b) || meet(&own_b, &far_a));
-    faces || other_interfaces(a, b) || other_peers(a, b)
+    // A part of a configuration, or lines that were typed later, may change what the whole one said.
+    let whole = [a, b].iter().all(|router| is_whole(router));
+    faces || whole && (other_interfaces(a, b) || other_peers(a, b))
+}
+
+/// Whether a text has a router's IPsec and the interface that it is on.
+fn is_whole(router: &Router) -> bool {
+    let carries = |one: &super::Interface| !one.addresses.is_empty() && (one.map.is_some() || one.protection.is_some());
+    let tunnels = router.interfaces.values().any(|one| one.tunnel_destination.is_some());
+    let addressed = router.interfaces.values().any(|one| !one.addresses.is_empty());
+    router.interfaces.values().any(carries) || tunnels && addressed || router.maker.is_some() && addressed
 }
 
 /// Addresses that a router says are its own, and those that it has as far ends of its tunnels.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::forwarding::digest;
+use super::forwarding::{digest, may_define};
 use super::redact;
 use crate::policy::limits::{MAX_BLOCKS, MAX_FACTS, MAX_REMARKS, MAX_ROUTERS, MAX_SKIPPED};
 use crate::policy::{Cite, Remark, Router, Understood};
@@ -37,6 +37,8 @@ pub(in crate::policy) struct Builder {
     netmasks: bool,
     /// Host names that the present input gave in lines of their own.
     titled: HashSet<String>,
+    /// Whether lines were cut out of the present input.
+    cut: bool,
     /// Hosts of which each input tells of one of its own, and their names by those that tell them apart.
     apart: BTreeSet<String>,
     parted: HashMap<String, String>,
@@ -91,6 +93,7 @@ impl Builder {
         self.part = 0;
         self.netmasks = false;
         self.titled.clear();
+        self.cut = false;
         self.renamed.clear();
         self.files.push(Understood { name: self.file.clone(), ..Understood::default() });
     }
@@ -231,6 +234,9 @@ impl Builder {
             // Lines to type would have wildcards and modes that these do not know.
             router.maker.get_or_insert("PIX or ASA");
         }
+        if self.cut {
+            router.forwarding.cut_out();
+        }
         Some(router)
     }
 
@@ -259,6 +265,14 @@ impl Builder {
         Cite { file: self.file.clone(), line: self.number, text: text.into() }
     }
 
+    /// Lines were cut out of the text: what is not there may have been among them.
+    pub(in crate::policy) fn cut_out(&mut self) {
+        self.cut = true;
+        if let Some(router) = self.continues() {
+            router.forwarding.cut_out();
+        }
+    }
+
     /// Whether a fact may be a continuation of one read before: nothing has named another router since.
     pub(in crate::policy) fn continues(&mut self) -> Option<&mut Router> {
         self.current.and_then(|at| self.routers.get_mut(at))
@@ -284,6 +298,9 @@ impl Builder {
 
     /// Keeps the words of a line that no reader takes: what one of them names is not known to be missing.
     pub(in crate::policy) fn mentions(&mut self, text: &str) {
+        if !may_define(text) {
+            return;
+        }
         let Some(router) = self.current.and_then(|at| self.routers.get_mut(at)) else { return };
         let known = &mut router.forwarding.mentioned;
         let room = MAX_BLOCKS.saturating_sub(known.len());

@@ -31,6 +31,24 @@ pub struct Forwarding {
     pub ike_off: Option<Cite>,
     /// Whether pre-shared keys may come from elsewhere: keyrings, keys for host names, lines that are not read.
     pub other_keys: bool,
+    /// Lists whose lines are not all in force as they stand here: numbers out of order, times, lines taken out again.
+    #[serde(skip)]
+    pub(in crate::policy) unsure: BTreeSet<String>,
+    /// The number of the last line of each list.
+    #[serde(skip)]
+    pub(in crate::policy) sequence: BTreeMap<String, u32>,
+    /// Hosts of which NAT is said line by line (`static`).
+    #[serde(skip)]
+    pub(in crate::policy) static_nat: Vec<Address>,
+    /// Whether NAT may be other than the lists say.
+    #[serde(skip)]
+    pub(in crate::policy) other_nat: bool,
+    /// Whether lines were cut out of the text.
+    #[serde(skip)]
+    pub(in crate::policy) cut: bool,
+    /// Whether displays show SAs with a lifetime, which IKE made.
+    #[serde(skip)]
+    pub(in crate::policy) negotiated: bool,
     /// Names that PIX and ASA give to addresses.
     pub(in crate::policy) aliases: BTreeMap<String, Address>,
     /// Digests of the words of lines that are not understood, any of which may be a key: what one of them names may be there.
@@ -83,6 +101,9 @@ pub struct Route {
     pub over: Option<Address>,
     /// Out of which interface, where said.
     pub through: Option<String>,
+    /// Whether another route to the same network goes before it.
+    #[serde(skip)]
+    pub(in crate::policy) floating: bool,
     /// Where it stands.
     pub cite: Cite,
 }
@@ -114,6 +135,42 @@ pub(in crate::policy) fn digest(word: &str) -> u64 {
     XxHash3_64::oneshot(word.as_bytes())
 }
 
+/// Words that lines which name something begin with.
+const DEFINING: [&str; 12] = [
+    "crypto",
+    "ip",
+    "ipv6",
+    "access-list",
+    "object-group",
+    "tunnel",
+    "set",
+    "match",
+    "interface",
+    "transform-set",
+    "isakmp",
+    "permit",
+];
+
+/// Parts of words that only such lines have.
+const NAMING: [&str; 8] = ["crypt", "list", "transform", "isakmp", "ipsec", "key", "protect", "profile"];
+
+/// Whether a word is another one, mistyped.
+pub(in crate::policy) fn like(word: &str, whole: &str) -> bool {
+    if whole.len() < 4 {
+        return word == whole;
+    }
+    let common = word.chars().filter(|c| whole.contains(*c)).count();
+    word.len().abs_diff(whole.len()) <= 1 && common + 1 >= whole.len()
+}
+
+/// Whether a line that is not understood may define what other lines name: it begins like such lines.
+pub(in crate::policy) fn may_define(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.split(' ')
+        .take(2)
+        .any(|word| DEFINING.iter().any(|whole| like(word, whole)) || NAMING.iter().any(|part| word.contains(part)))
+}
+
 impl Forwarding {
     /// The networks of an end; `None` where the group is not known.
     fn nets(&self, end: &End) -> Option<Vec<Net>> {
@@ -133,7 +190,20 @@ impl Forwarding {
 
     /// Whether something of this name may be there: a line about it could not be read.
     pub(in crate::policy) fn may_have(&self, name: &str) -> bool {
-        self.mentioned.contains(&digest(name)) || self.vague.contains(name) || self.vague_sets.contains(name)
+        self.cut
+            || self.mentioned.contains(&digest(name))
+            || self.vague.contains(name)
+            || self.vague_sets.contains(name)
+    }
+
+    /// Lines were cut out: routes, keys and NAT may be among them.
+    pub(in crate::policy) fn cut_out(&mut self) {
+        (self.cut, self.other_routes, self.other_keys, self.other_nat) = (true, true, true, true);
+    }
+
+    /// Whether all lines of a list are known and in force as they stand.
+    pub(in crate::policy) fn is_sure(&self, list: &str) -> bool {
+        !self.cut && !self.vague.contains(list) && !self.unsure.contains(list)
     }
 
     /// Whether a network is exactly the destination of a static route.

@@ -67,7 +67,8 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
     };
     let lines = form::lines(text);
     // Where every line is, as in a quotation, it says nothing.
-    paste.indents = lines.iter().any(|line| line.indented) && lines.iter().any(|line| !line.indented);
+    paste.indents = lines.iter().any(|line| line.indented)
+        && lines.iter().any(|line| !line.indented && line.text.as_deref() != Some(form::snip::MARK));
     let parts = Parts::of(&lines);
     for (at, line) in lines.iter().enumerate() {
         builder.at(line.number);
@@ -77,6 +78,12 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
         }
         builder.set_netmasks(parts.netmasks(at));
         match &line.text {
+            Some(text) if text == form::snip::MARK => {
+                builder.cut_out();
+                if paste.active == Active::Cisco {
+                    paste.cisco.cut_out(builder);
+                }
+            }
             Some(text) => match paste.line(text, builder) {
                 Read::Understood => builder.understood(),
                 Read::Foreign => {

@@ -226,17 +226,7 @@ fn weak(view: &View<'_>, problems: &mut Vec<Problem>) {
         }
     };
     for (at, router) in view.policies.routers.iter().enumerate() {
-        // A set that nothing names protects nothing, where other sets are named.
-        let named: BTreeSet<&str> = router
-            .maps
-            .iter()
-            .flat_map(|entry| &entry.transform_sets)
-            .chain(router.profiles.values().flatten())
-            .map(|(name, _)| name.as_str())
-            .collect();
-        let idle =
-            |name: &str| !named.contains(name) && router.transform_sets.keys().any(|set| named.contains(set.as_str()));
-        for (_, set) in router.transform_sets.iter().filter(|(name, _)| !idle(name)) {
+        for set in router.transform_sets.values() {
             add(&set.words, set.words.parse().ok(), at, &set.cite);
         }
     }

@@ -12,6 +12,7 @@ mod map;
 mod named;
 mod note;
 mod transforms;
+mod undo;
 
 pub(in crate::policy) use forwarding::expand;
 pub(in crate::policy) use keywords::interface as interface_name;
@@ -153,6 +154,7 @@ impl Cisco {
     fn opened(&mut self, words: &[&str], builder: &mut Builder) -> Read {
         let whole = named::addressed(whole(note::without(words)), builder);
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
+        undo::line(&self.block, &words, builder);
         match self.uncompared(&words, builder) {
             Read::Foreign => self.command(&whole.join(" "), &words, builder),
             read => read,
@@ -184,7 +186,7 @@ impl Cisco {
         Read::Understood
     }
 
-    /// Whether a line of the present block that no reader takes concerns an SA whatever it says.
+    /// Whether a line of the present block that no reader takes concerns an SA.
     pub(in crate::policy) const fn in_crypto(&self) -> bool {
         matches!(self.block, Block::Map(_) | Block::TransformSet(_) | Block::Profile(_))
     }
@@ -262,6 +264,7 @@ impl Cisco {
         let whole = keywords::expanded(self.block.context(), note::without(words));
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         let (text, words) = (whole.join(" "), words.as_slice());
+        undo::line(&self.block, words, builder);
         let read = match &self.block {
             Block::None | Block::Other => Read::Foreign,
             Block::TransformSet(name) => transforms::line(&name.clone(), words, builder),
@@ -316,6 +319,11 @@ impl Cisco {
             Block::Acl(name) if within && !orphaned || acl::may_be_entry(text) => acl::vague(name, builder),
             _ => {}
         }
+    }
+
+    /// Lines were cut out here: of the present block, too.
+    pub(in crate::policy) fn cut_out(&self, builder: &mut Builder) {
+        undo::cut_out(&self.block, builder);
     }
 
     fn transform_set(&mut self, name: &str, listed: &[&str], builder: &mut Builder) -> Read {

@@ -119,6 +119,7 @@ impl Show {
                 });
             }
             ["no", "sa", "timing"] => {}
+            ["sa", "timing:", ..] => negotiated(builder),
             ["in", "use", "settings", ..] => {
                 let mode = if text.contains("Transport") { Mode::Transport } else { Mode::Tunnel };
                 let udp = text.contains("UDP");
@@ -214,6 +215,13 @@ fn errors(text: &str, builder: &mut Builder) {
     if let Some(flow) = builder.router().and_then(|router| router.flows.last_mut()).filter(|_| !trouble.is_empty()) {
         flow.trouble.extend(trouble);
         flow.cites.push(cite);
+    }
+}
+
+/// SAs with a lifetime were made by IKE.
+fn negotiated(builder: &mut Builder) {
+    if let Some(router) = builder.continues() {
+        router.forwarding.negotiated = true;
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::report::Severity;
 use crate::model::{Address, Protocol, Spi};
 use crate::policy::facts::router::{Display, InForce, Router, Way};
 use crate::policy::lint::maps::acl::meaning;
 use crate::policy::lint::near;
-use crate::policy::{Problem, View};
+use crate::policy::{Net, Problem, View};
 
 /// Routers that are compared with each other.
 const COMPARED: usize = 64;
@@ -52,6 +53,15 @@ fn only(router: &Router) -> Option<&InForce> {
 fn selected(view: &View<'_>, here: usize, there: usize) -> Option<Problem> {
     let (a, b) = (view.policies.routers.get(here)?, view.policies.routers.get(there)?);
     let (mine, theirs) = (only(a)?, only(b)?);
+    // With a NAT in between, the ends have other addresses on each side of it.
+    let ((own, far), (their_own, their_far)) = (ends(a)?, ends(b)?);
+    let outer = [&mine.selector, &theirs.selector].iter().any(|one| {
+        let of_ends = |net: &Net| net.as_host().is_some_and(|host| own.contains(&host) || far.contains(&host));
+        of_ends(&one.src) || of_ends(&one.dst)
+    });
+    if outer && (own, far) != (their_far, their_own) {
+        return None;
+    }
     if meaning(&mine.selector) == meaning(&theirs.selector.mirrored()) {
         return None;
     }
@@ -97,10 +107,14 @@ fn peer(view: &View<'_>, here: usize, there: usize) -> Option<Problem> {
          address mistyped, unless a NAT in between translates it.",
         a.name, b.name
     );
+    // IKE comes to the peer that it names: behind another address is a NAT. Keys that were typed in are there whatever the peer is.
+    let negotiated = a.forwarding.negotiated || b.forwarding.negotiated;
+    let severity = if negotiated { Severity::Note } else { Severity::Error };
     let cites =
         |router: &'_ Router| router.installed.iter().filter_map(|sa| sa.cites.first().cloned()).collect::<Vec<_>>();
     Some(
         Problem::new("config-peer-mismatch", evidence)
+            .severity(severity)
             .about(format!("{} > {}", a.name, b.name))
             .lines(view.policies, here, &cites(a))
             .lines(view.policies, there, &cites(b)),

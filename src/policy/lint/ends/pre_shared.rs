@@ -1,6 +1,7 @@
 //! Pre-shared keys of IKEv1 that are missing, or there for another address than the peer's.
 
 use crate::model::Address;
+use crate::model::report::Severity;
 use crate::policy::facts::router::{Keying, MapEntry, Router};
 use crate::policy::lint::{Facing, near};
 use crate::policy::{Problem, View, fix};
@@ -42,9 +43,13 @@ fn missing(view: &View<'_>, at: usize, entry: &MapEntry, other: usize) -> Option
     if !relies_on_keys(router) || entry.unread.peer || entry.peers.iter().any(|(peer, _)| covered(router, *peer)) {
         return None;
     }
-    // Where no keys were pasted at all, they were left out of the paste.
-    let pasted = !router.ike_keys.is_empty() || router.addresses().any(|own| covered(far, own));
-    let (peer, cite) = entry.peers.first().filter(|_| pasted)?;
+    // Where no keys were pasted at all, they may have been left out of the paste.
+    let pasted = !router.ike_keys.is_empty();
+    if !pasted && !router.addresses().any(|own| covered(far, own)) {
+        return None;
+    }
+    // An address that the other router does not have is mistyped, or what a NAT makes of it: the key is for the right one.
+    let (peer, cite) = entry.peers.iter().find(|(peer, _)| far.addresses().any(|own| own == *peer))?;
     let (name, theirs) = (&router.name, &far.name);
     let mut evidence = format!(
         "{name} authenticates with pre-shared keys (`authentication pre-share`) and has none for its peer {peer} ({theirs}): main mode \
@@ -58,12 +63,18 @@ fn missing(view: &View<'_>, at: usize, entry: &MapEntry, other: usize) -> Option
         evidence.push_str(&format!("; it has one for {}, which is that address mistyped", key.peer));
     }
     evidence.push('.');
+    if !pasted {
+        evidence
+            .push_str(" No key of it was given at all, so the lines with its keys may only be missing from the text.");
+    }
     let mut lines = fix::global(None, vec![format!("crypto isakmp key <KEY> address {peer}")]);
     lines.push("clear crypto isakmp".to_owned());
     let cites =
         router.ike_keys.iter().map(|key| &key.cite).chain([cite]).chain(router.ike.iter().flat_map(|one| &one.cites));
+    let severity = if pasted { Severity::Error } else { Severity::Note };
     Some(
         Problem::new("config-key-missing", evidence)
+            .severity(severity)
             .about(format!("{name} > {peer}"))
             .lines(view.policies, at, cites)
             .fix(name, lines),

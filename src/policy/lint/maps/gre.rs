@@ -51,11 +51,13 @@ pub(in crate::policy::lint) fn into_tunnel(own: &Router, far: &Router, line: &Se
                 let networks = router.interfaces.get(name).map(|one| one.networks.as_slice()).unwrap_or_default();
                 route.over.is_some_and(|over| networks.iter().any(|net| net.contains(over)))
             };
-            tunnels(router).any(|(name, ..)| route.through.as_deref() == Some(name) || inside(name))
+            !route.floating && tunnels(router).any(|(name, ..)| route.through.as_deref() == Some(name) || inside(name))
         };
         let mut routes =
             router.forwarding.routes.iter().filter(|route| route.to.covers(net) && !route.to.is_any()).peekable();
-        routes.peek().is_some() && routes.all(|route| of_tunnel(&route))
+        let forwarding = &router.forwarding;
+        let other = forwarding.other_routes || forwarding.ports.values().any(|port| port.leased);
+        !other && routes.peek().is_some() && routes.all(|route| of_tunnel(&route))
     };
     leads(own, &line.dst) && leads(far, &line.src)
 }

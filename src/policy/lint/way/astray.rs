@@ -31,7 +31,7 @@ fn astray(view: &View<'_>, at: usize, router: &Router) -> Option<Problem> {
     };
     let lists = router.maps.iter().filter(applied).filter_map(|entry| {
         let (name, _) = entry.acl.as_ref()?;
-        router.acls.get(name).filter(|_| !forwarding.vague.contains(name))
+        router.acls.get(name).filter(|_| forwarding.is_sure(name))
     });
     let (selector, line, routes, where_to) = lists.flat_map(|list| &list.permits).find_map(|(selector, line)| {
         let (routes, where_to) = led_away(router, &carriers, selector)?;
@@ -65,6 +65,9 @@ fn led_away<'r>(
     let covering = || router.forwarding.routes.iter().filter(|route| route.to.covers(far));
     let narrowest = |route: &&Route| covering().all(|other| other.to.covers(&route.to));
     let best: Vec<&Route> = covering().filter(narrowest).collect();
+    if best.iter().any(|route| route.floating) {
+        return None;
+    }
     let mut said = best.iter().map(|route| leads(router, carriers, own, route)).collect::<Option<Vec<String>>>()?;
     said.dedup();
     Some((best, said.into_iter().next()?))

@@ -12,7 +12,7 @@ fn of_router(view: &View<'_>, at: usize, router: &Router) -> Vec<Problem> {
     if router.maker.is_some() {
         return Vec::new();
     }
-    let known = |name: &str| router.acls.get(name).filter(|_| !router.forwarding.vague.contains(name));
+    let known = |name: &str| router.acls.get(name).filter(|_| router.forwarding.is_sure(name));
     let mut problems: Vec<Problem> = Vec::new();
     let applied = |map: &str| router.interfaces.values().any(|one| one.map.as_ref().is_some_and(|(own, _)| own == map));
     for entry in router.maps.iter().filter(|entry| applied(&entry.name)) {
@@ -41,7 +41,9 @@ fn only_way<'r>(router: &'r Router, selector: &Selector) -> Option<(&'r str, &'r
     let whole = interface.networks.iter().any(|net| net.covers(&selector.src));
     let routed = router.forwarding.other_routes
         || router.forwarding.routes.iter().any(|route| !route.to.is_any() && route.to.overlaps(&selector.src));
-    let alone = connected.next().is_none() && whole && !routed && interface.map.is_none();
+    // What the router itself sends comes in on no interface.
+    let own = selector.src.as_host().is_some_and(|host| router.addresses().any(|address| address == host));
+    let alone = !own && connected.next().is_none() && whole && !routed && interface.map.is_none();
     Some((name.as_str(), interface, router.forwarding.ports.get(name).filter(|_| alone)?))
 }
 

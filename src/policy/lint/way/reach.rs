@@ -36,8 +36,12 @@ fn tunnel_down(
     let (_, protection) = interface.protection.as_ref()?;
     let shutdown = router.forwarding.ports.get(name)?.shutdown.as_ref()?;
     let inside = |over: Address| interface.networks.iter().any(|net| net.contains(over));
-    let routes = &router.forwarding.routes;
-    if !routes.iter().any(|route| route.through.as_deref() == Some(name) || route.over.is_some_and(inside)) {
+    let mut routes = router.forwarding.routes.iter().filter(|route| !route.floating);
+    // One that was replaced by another tunnel to the same place may be down.
+    let end = interface.tunnel_destination.as_ref().map(|(far, _)| *far);
+    let same = |one: &&crate::policy::Interface| one.tunnel_destination.as_ref().map(|(far, _)| *far) == end;
+    let replaced = router.interfaces.values().filter(same).count() > 1;
+    if replaced || !routes.any(|route| route.through.as_deref() == Some(name) || route.over.is_some_and(inside)) {
         return None;
     }
     let evidence =
@@ -142,7 +146,7 @@ fn permitted<'l>(
 fn blocked(view: &View<'_>, at: usize, router: &Router, name: &str, map: &str, port: &Port) -> Vec<Problem> {
     let mut problems = Vec::new();
     let Some((filter, applied)) = &port.filter_in else { return problems };
-    let Some(list) = router.acls.get(filter).filter(|_| !router.forwarding.vague.contains(filter)) else {
+    let Some(list) = router.acls.get(filter).filter(|_| router.forwarding.is_sure(filter)) else {
         return problems;
     };
     // A list without a line filters nothing yet: the deny at its end comes with the first line (but for very old releases).

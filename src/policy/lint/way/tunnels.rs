@@ -44,7 +44,8 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
 /// A tunnel that a profile protects at one end only.
 fn unprotected(view: &View<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let routers = || view.policies.routers.iter().enumerate().filter(|(_, router)| router.maker.is_none());
+    let known = |router: &Router| router.maker.is_none() && !router.forwarding.cut;
+    let routers = || view.policies.routers.iter().enumerate().filter(move |(_, router)| known(router));
     for (at, router) in routers() {
         let protected = router.interfaces.iter().filter_map(|(name, one)| {
             let (_, protection) = one.protection.as_ref()?;
@@ -81,7 +82,7 @@ fn end<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<End<'v>> {
     let router = view.policies.routers.get(at.0).filter(|router| router.maker.is_none())?;
     let entry = view.entry(at.0, at.1).filter(|entry| entry.number > 0)?;
     let (name, _) = entry.acl.as_ref()?;
-    let list = router.acls.get(name).filter(|_| !router.forwarding.vague.contains(name))?;
+    let list = router.acls.get(name).filter(|_| router.forwarding.is_sure(name))?;
     let carries =
         |(_, interface): &(&String, &Interface)| interface.map.as_ref().is_some_and(|(map, _)| *map == entry.name);
     let mut carriers = router.interfaces.iter().filter(carries).peekable();
@@ -128,7 +129,7 @@ fn of_end(view: &View<'_>, own: &End<'_>, far: &End<'_>) -> Vec<Problem> {
         tunnels(far.router).map(|tunnel| (tunnel.source, tunnel.destination)).collect();
     let mut problems = Vec::new();
     for tunnel in tunnels(own.router) {
-        // The other end has a tunnel that comes from the peer of this one.
+        // The other end has a tunnel that comes from the peer of this one, which has none to it.
         let answered = far_tunnels.iter().any(|(from, _)| own.entry.peers.iter().any(|(peer, _)| Some(*peer) == *from));
         if towards(&tunnel) {
             problems.extend(
@@ -136,17 +137,26 @@ fn of_end(view: &View<'_>, own: &End<'_>, far: &End<'_>) -> Vec<Problem> {
                     .or_else(|| other_source(view, own, &tunnel))
                     .or_else(|| other_packets(view, own, &tunnel)),
             );
-        } else if answered {
+        } else if answered && !tunnels(own.router).any(|other| towards(&other)) {
             problems.extend(mistyped(view, own, &tunnel));
         }
     }
     problems
 }
 
+/// Whether a tunnel is the only one of its router to its destination: of several, which is meant is not known.
+fn is_only(router: &Router, tunnel: &Tunnel<'_>) -> bool {
+    let to = |one: &&Interface| one.tunnel_destination.as_ref().is_some_and(|(far, _)| *far == tunnel.destination);
+    router.interfaces.values().filter(to).count() == 1
+}
+
 fn mistyped(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<Problem> {
     let to = tunnel.destination;
     let (peer, _) = own.entry.peers.iter().find(|(peer, _)| near::mistyped(to, *peer))?;
-    if view.owners.contains_key(&to) {
+    // An address that the router has as another peer, or a key for, is meant.
+    let peers = own.router.maps.iter().flat_map(|entry| &entry.peers).map(|(peer, _)| *peer);
+    let meant = peers.chain(own.router.ike_keys.iter().map(|key| key.peer)).any(|peer| peer == to);
+    if meant || view.owners.contains_key(&to) {
         return None;
     }
     let what = format!(
@@ -159,9 +169,10 @@ fn mistyped(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<Probl
 
 fn down(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<Problem> {
     let shutdown = tunnel.port?.shutdown.as_ref()?;
-    let routed = own.router.forwarding.routes.iter().any(|route| route.through.as_deref() == Some(tunnel.name));
+    let mut routes = own.router.forwarding.routes.iter().filter(|route| !route.floating);
+    let routed = routes.any(|route| route.through.as_deref() == Some(tunnel.name));
     let selected = of_gre(own.list, tunnel.destination).is_some();
-    if !routed && !selected {
+    if !is_only(own.router, tunnel) || !routed && !selected {
         return None;
     }
     let what = format!("is shut down (`shutdown`), and the packets of crypto map {} go through it.", own.entry.name);
@@ -175,8 +186,7 @@ fn other_source(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<P
     let (selector, line) = of_gre(own.list, tunnel.destination)?;
     let (listed, from) = (selector.src.as_host()?, tunnel.source?);
     // Each tunnel to this end has the same fault, or it is not certain which one is meant.
-    let meant = tunnels(own.router).filter(|other| other.destination == tunnel.destination).count() == 1;
-    if !meant || selects(own.list, from, tunnel.destination, &["gre", "47"]) {
+    if !is_only(own.router, tunnel) || selects(own.list, from, tunnel.destination, &["gre", "47"]) {
         return None;
     }
     let owned = own.router.addresses().any(|address| address == from);
@@ -197,7 +207,10 @@ fn other_packets(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<
     let (mode, said) = tunnel.port?.tunnel_mode.as_ref()?;
     let (_, line) = of_gre(own.list, tunnel.destination)?;
     let ipip = mode.starts_with("ipip") || mode.starts_with("ipv6ip");
-    if !ipip || selects(own.list, tunnel.source?, tunnel.destination, &["ipinip", "4", "ipip", "41"]) {
+    if !ipip
+        || !is_only(own.router, tunnel)
+        || selects(own.list, tunnel.source?, tunnel.destination, &["ipinip", "4", "ipip", "41"])
+    {
         return None;
     }
     let what = format!(

@@ -2,7 +2,7 @@
 
 use crate::model::Address;
 use crate::policy::facts::builder::Builder;
-use crate::policy::facts::forwarding::{End, Grouped};
+use crate::policy::facts::forwarding::{End, Grouped, like};
 use crate::policy::facts::router::{Acl, Denied};
 use crate::policy::facts::selector::{Net, Selector};
 use crate::policy::form::paste::Read;
@@ -53,6 +53,7 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
 /// `permit ip host A host B`, with or without a number before it.
 pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
     let (all, numbered) = (words, text.starts_with("access-list "));
+    ordered(name, words, builder);
     let words = match words {
         ["sequence", _, rest @ ..] => rest,
         [number, rest @ ..] if number.bytes().all(|b| b.is_ascii_digit()) => rest,
@@ -76,7 +77,9 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
     match words {
         ["remark", ..] => Read::Understood,
         ["deny", rest @ ..] => {
-            let selector = selector(rest, builder).map(|(selector, _)| selector);
+            let (selector, behind) =
+                selector(rest, builder).map(|(selector, behind)| (Some(selector), behind)).unwrap_or_default();
+            conditional(name, behind, builder);
             let shown =
                 selector.as_ref().map_or_else(|| "deny".to_owned(), |selector| format!("deny {}", selector.typed()));
             let cite = builder.cite(&shown);
@@ -95,6 +98,34 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
     }
 }
 
+/// Notes where the number of a line says that it stands before one that was read earlier, or at certain times only.
+fn ordered(name: &str, words: &[&str], builder: &mut Builder) {
+    let number = match words {
+        ["sequence", number, ..] | [number, ..] => number.parse::<u32>().ok(),
+        [] => None,
+    };
+    let timed = words.iter().any(|word| matches!(*word, "time-range" | "inactive" | "fragments"));
+    let Some(router) = builder.router() else { return };
+    let last = router.forwarding.sequence.get(name).copied();
+    let own = number.or_else(|| last.map(|last| last.saturating_add(10)));
+    if timed || last.zip(own).is_some_and(|(last, own)| own <= last) {
+        router.forwarding.unsure.insert(name.to_owned());
+    }
+    if let Some(own) = own {
+        router.forwarding.sequence.insert(name.to_owned(), own);
+    }
+}
+
+/// Notes that a line takes less than its protocol, addresses and ports say.
+fn conditional(name: &str, behind: &[&str], builder: &mut Builder) {
+    if behind.first().is_none_or(|word| matches!(*word, "log" | "log-input")) {
+        return;
+    }
+    if let Some(router) = builder.router() {
+        router.forwarding.unsure.insert(name.to_owned());
+    }
+}
+
 /// A line that permits what it selects; `all` are its words, `numbered` where the list's name stood before them.
 fn permitted(name: &str, numbered: bool, all: &[&str], selecting: &[&str], builder: &mut Builder) {
     let Some((selector, behind)) = selector(selecting, builder) else {
@@ -106,6 +137,7 @@ fn permitted(name: &str, numbered: bool, all: &[&str], selecting: &[&str], build
         vague(name, builder);
         builder.wrong("a protocol or port by a name that is not known: the access list is not compared");
     }
+    conditional(name, behind, builder);
     // Only what was read is cited: another command, with a key, may stand behind it.
     let read = all.get(..all.len() - behind.len()).unwrap_or_default().join(" ");
     let prefix = if numbered { format!("access-list {name} ") } else { String::new() };
@@ -150,7 +182,11 @@ pub(super) fn may_be_entry(text: &str) -> bool {
     let words = || text.split(' ');
     let numbered = words().next().is_some_and(|first| first.bytes().all(|b| b.is_ascii_digit()));
     let ends = words().filter(|word| matches!(*word, "any" | "host") || address(word).is_some()).count();
-    numbered || ends >= 2 || words().any(|word| word.starts_with("per") || word.starts_with("den"))
+    let near = |word: &str| {
+        let begins = word.len() <= 6 && (word.starts_with("per") || word.starts_with("den"));
+        begins || like(word, "permit") || like(word, "deny")
+    };
+    numbered || ends >= 2 || words().take(2).any(near)
 }
 
 /// Notes that a list selects what is not known here.

@@ -27,7 +27,12 @@ pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) 
             let lender = format!("{lender}{}", rest.first().unwrap_or(&""));
             edit(builder, &|port| port.unnumbered = Some(lender.clone()));
         }
-        ["ip", "address", "dhcp" | "negotiated", ..] => edit(builder, &|port| port.leased = true),
+        ["ip", "address", "dhcp" | "negotiated", ..] | ["bridge-group", ..] => {
+            edit(builder, &|port| port.leased = true)
+        }
+        ["ip" | "ipv6", "address", given, ..] if !given.contains(['.', ':']) => {
+            edit(builder, &|port| port.leased = true)
+        }
         ["tunnel", "mode", mode @ ..] if !mode.is_empty() => {
             let mode = mode.iter().take(2).copied().collect::<Vec<_>>().join(" ");
             edit(builder, &|port| port.tunnel_mode = Some((mode.clone(), cite.clone())));
@@ -59,7 +64,19 @@ pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) 
 
 /// `ip nat inside source list LIST interface NAME overload`.
 pub(super) fn translation(words: &[&str], builder: &mut Builder) -> Read {
+    if let ["ip", "nat", "inside", "source", "static", local, ..] = words {
+        // One of a port leaves the rest of its host to the lists.
+        let host = address(local);
+        if let Some(router) = builder.router().filter(|_| !matches!(*local, "tcp" | "udp")) {
+            router.forwarding.static_nat.extend(host);
+            router.forwarding.other_nat |= host.is_none();
+        }
+    }
     let ["ip", "nat", "inside", "source", "list", list, rest @ ..] = words else { return Read::Understood };
+    // That of a VRF is not for the interfaces of the router itself.
+    if rest.contains(&"vrf") {
+        return Read::Understood;
+    }
     let onto = match rest {
         ["interface", name, ..] => Some(super::interface_name(name)),
         _ => None,
@@ -100,17 +117,28 @@ pub(super) fn route(words: &[&str], builder: &mut Builder) -> Read {
     };
     // One that is there only while something else is reached leads where it likes.
     let (over, through) = if next.contains(&"track") { (None, None) } else { toward(next) };
+    let floating = next.contains(&"track") || distance(next).is_some_and(|distance| distance > 1);
     let cite = builder.cite(&words.iter().take(5).copied().collect::<Vec<_>>().join(" "));
     if let Some(router) = builder.router() {
         match to {
             Some(to) if router.forwarding.routes.len() < limits::MAX_BLOCKS => {
-                router.forwarding.routes.push(Route { to, over, through, cite });
+                router.forwarding.routes.push(Route { to, over, through, floating, cite });
             }
             // A route of a VRF, or one that cannot be read, may lead anywhere.
             _ => router.forwarding.other_routes = true,
         }
     }
     Read::Understood
+}
+
+/// The distance of a route: the number behind where it leads.
+fn distance(next: &[&str]) -> Option<u32> {
+    let mut before = "";
+    next.iter().skip(1).find_map(|word| {
+        let said = word.parse().ok().filter(|_| !matches!(before, "tag" | "name" | "Ethernet" | "track"));
+        before = word;
+        said
+    })
 }
 
 /// Where a route leads: over a router, out of an interface, or both.

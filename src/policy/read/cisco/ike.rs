@@ -24,12 +24,15 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
             pre_shared(rest, builder);
             Opened::Line
         }
-        [
-            "crypto",
-            "isakmp",
-            "enable" | "keepalive" | "identity" | "nat" | "invalid-spi-recovery" | "aggressive-mode",
-            ..,
-        ] => Opened::Line,
+        ["crypto", "isakmp", "enable", ..] => {
+            if let Some(router) = builder.router() {
+                router.forwarding.ike_off = None;
+            }
+            Opened::Line
+        }
+        ["crypto", "isakmp", "keepalive" | "identity" | "nat" | "invalid-spi-recovery" | "aggressive-mode", ..] => {
+            Opened::Line
+        }
         _ => {
             elsewhere(builder);
             Opened::Foreign

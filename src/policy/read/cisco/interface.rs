@@ -73,7 +73,7 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
         ["ip", "address", word, mask, ..] if !matches!(*word, "dhcp" | "negotiated") => {
             match (address(word), mask_of(mask)) {
                 (Some(own), Some(mask)) => edit(on, builder, |interface| add(interface, own, mask, cite)),
-                _ => builder.wrong("an interface address that is no address with a mask"),
+                _ => no_address(on, builder),
             }
         }
         ["ipv6", "address", word, ..] => {
@@ -84,6 +84,8 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
                     interface.networks.extend(Net::prefix(own, prefix));
                     interface.addresses.push((own, cite));
                 });
+            } else {
+                lent(on, builder);
             }
         }
         ["tunnel", "source", source, rest @ ..] => {
@@ -121,6 +123,18 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
         _ => return Read::Foreign,
     }
     Read::Understood
+}
+
+fn no_address(name: &str, builder: &mut Builder) {
+    builder.wrong("an interface address that is no address with a mask");
+    lent(name, builder);
+}
+
+/// An interface has an address that is not known.
+fn lent(name: &str, builder: &mut Builder) {
+    if let Some(router) = builder.router() {
+        router.forwarding.ports.entry(name.to_owned()).or_default().leased = true;
+    }
 }
 
 fn edit(name: &str, builder: &mut Builder, change: impl FnOnce(&mut Interface)) {

@@ -3,6 +3,7 @@
 use crate::model::{Protocol, Spi};
 use crate::policy::Cite;
 use crate::policy::facts::builder::Builder;
+use crate::policy::facts::forwarding::like;
 use crate::policy::facts::redact;
 use crate::policy::facts::router::{Keying, MapEntry, Quoted, SessionKey, Unread};
 use crate::policy::facts::secret::Secret;
@@ -201,26 +202,54 @@ fn is_name(word: &str) -> bool {
     word.bytes().any(|b| b.is_ascii_alphanumeric())
 }
 
-/// A line of an entry that is not understood: the part that its words speak of, or any part, is there and not known.
+/// Beginnings of the words that lines of each part have: peer, list, sets, keys.
+const PARTS: [&[&str]; 4] = [
+    &["peer"],
+    &["match", "address"],
+    &["transform-set", "transform"],
+    &["session-key", "key", "inbound", "outbound", "cipher", "authenticator"],
+];
+
+/// A line of an entry that is not understood. If it begins like a line of an entry, the part that its words speak of is there and not
+/// known, or any part of which nothing was read.
 pub(super) fn unread(at: usize, text: &str, builder: &mut Builder) {
     let text = text.to_ascii_lowercase();
-    let speaks = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let Unread { peer, list, sets, keys, proposals } = Unread {
-        peer: speaks(&["peer"]),
-        list: speaks(&["match", "addr"]),
-        sets: speaks(&["transform"]),
-        keys: speaks(&["key", "inb", "outb", "cipher", "auth"]),
-        proposals: false,
-    };
-    let any = !(peer || list || sets || keys);
+    let mut words = text.split(' ').filter(|word| *word != "no");
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let begins = |word: &str| PARTS.map(|part| part.iter().any(|whole| like(word, whole) || word.starts_with(whole)));
+    let slip = ["se", "st", "et", "sett", "ste", "est", "seet", "aet", "wet", "det", "ser", "sey"].contains(&first);
+    let command = slip || ["set", "match"].iter().any(|whole| like(first, whole));
+    let speaks = |words: &[&str]| command && words.iter().any(|word| text.contains(word));
+    let [first_part, second_part] = [begins(first), if command { begins(second) } else { [false; 4] }];
+    let said = [
+        speaks(&["peer"]),
+        speaks(&["match", "addr"]),
+        speaks(&["transform"]),
+        speaks(&["key", "inb", "outb", "cipher", "auth"]),
+    ];
+    let parts: Vec<bool> =
+        said.iter().zip(first_part).zip(second_part).map(|((said, first), second)| *said || first || second).collect();
+    let any = command && !parts.contains(&true);
+    let part = |number: usize| any || parts.get(number) == Some(&true);
+    unknown(at, [part(0), part(1), part(2), part(3)], builder);
+}
+
+/// Lines of an entry were cut out: any part of which nothing was read may have been among them.
+pub(super) fn cut_out(at: usize, builder: &mut Builder) {
+    unknown(at, [true; 4], builder);
+}
+
+/// Parts of an entry that may be there, if nothing of them was read.
+fn unknown(at: usize, [peer, list, sets, keys]: [bool; 4], builder: &mut Builder) {
     edit(at, builder, |entry| {
         let known = entry.unread;
+        let both = [true, false].iter().all(|way| entry.keys.iter().any(|key| key.inbound == *way));
         entry.unread = Unread {
-            peer: known.peer || peer || any,
-            list: known.list || list || any,
-            sets: known.sets || sets || any,
-            keys: known.keys || keys || any,
-            proposals: known.proposals || proposals,
+            peer: known.peer || peer && entry.peers.is_empty(),
+            list: known.list || list && entry.acl.is_none(),
+            sets: known.sets || sets && entry.transform_sets.is_empty(),
+            keys: known.keys || keys && !both,
+            proposals: known.proposals,
         };
     });
 }
