@@ -154,13 +154,22 @@ const DEFINING: [&str; 12] = [
 /// Parts of words that only such lines have.
 const NAMING: [&str; 8] = ["crypt", "list", "transform", "isakmp", "ipsec", "key", "protect", "profile"];
 
-/// Whether a word is another one, mistyped.
+/// Whether a word is another one, mistyped: a letter is wrong, missing or too many; of a long word two.
 pub(in crate::policy) fn like(word: &str, whole: &str) -> bool {
-    if whole.len() < 4 {
+    let (length, most) = (whole.len(), if whole.len() < 6 { 1 } else { 2 });
+    if length < 4 || word.len().abs_diff(length) > most {
         return word == whole;
     }
-    let common = word.chars().filter(|c| whole.contains(*c)).count();
-    word.len().abs_diff(whole.len()) <= 1 && common + 1 >= whole.len()
+    let mut row: Vec<usize> = (0..=length).collect();
+    for (typed, begun) in word.bytes().zip(1..) {
+        let mut next = vec![begun];
+        for ((meant, above), left) in whole.bytes().zip(row.iter().skip(1)).zip(&row) {
+            let last = next.last().copied().unwrap_or_default();
+            next.push((left + usize::from(typed != meant)).min(above + 1).min(last + 1));
+        }
+        row = next;
+    }
+    row.last().is_some_and(|distance| *distance <= most)
 }
 
 /// Whether a line that is not understood may define what other lines name: it begins like such lines.

@@ -243,7 +243,12 @@ fn keys(view: &View<'_>, a: &End<'_>, b: &End<'_>) -> Option<Problem> {
     let key = |tunnel: &Tunnel<'_>| tunnel.port.and_then(|port| port.tunnel_key.clone());
     let (own, far) = (key(&mine), key(&theirs));
     let number = |key: &Option<(String, Cite)>| key.as_ref().map(|(key, _)| key.clone());
-    if number(&own) == number(&far) {
+    // Only GRE has keys.
+    let gre = |tunnel: &Tunnel<'_>| {
+        let mode = tunnel.port.and_then(|port| port.tunnel_mode.as_ref());
+        mode.is_none_or(|(mode, _)| mode.starts_with("gre"))
+    };
+    if number(&own) == number(&far) || !gre(&mine) || !gre(&theirs) {
         return None;
     }
     let said =

@@ -84,7 +84,7 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
                     interface.networks.extend(Net::prefix(own, prefix));
                     interface.addresses.push((own, cite));
                 });
-            } else {
+            } else if !words.contains(&"link-local") {
                 lent(on, builder);
             }
         }
