@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 107] = [
+static ENTRIES: [Entry; 109] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -126,6 +126,8 @@ static ENTRIES: [Entry; 107] = [
     config_map::INTERFACE_DOWN,
     config_map::ACL_BLOCKS,
     config_map::ROUTE_MISSING,
+    config_map::GRE_MISMATCH,
+    config_map::NAT_TAKES,
     config_map::COUNTERS,
     config::SPI_MISMATCH,
     config::PEER_MISMATCH,

@@ -7,14 +7,18 @@ pub(super) const KEY_MISSING: Entry = Entry {
     code: "config-key-missing",
     severity: Severity::Error,
     severity_note: "",
-    title: "A session-key line lacks a key that the transform set asks for",
+    title: "A key that the configuration asks for is missing",
     meaning: "The transform set encrypts and authenticates, and the `set session-key` line has only one of the two keys. IOS does not build the \
-              SA, and nothing is protected in that direction.",
+              SA, and nothing is protected in that direction. Or IKE authenticates with pre-shared keys and has none for the peer.",
     causes: &[
         "The second half of the line was lost in pasting.",
         "The transform set got an algorithm more than the line has keys.",
+        "`crypto isakmp key` has another address than `set peer`.",
     ],
-    remedy: &["Type the line again with `cipher KEY authenticator KEY`, the keys that the peer has for this SPI."],
+    remedy: &[
+        "Type the line again with `cipher KEY authenticator KEY`, the keys that the peer has for this SPI.",
+        "`crypto isakmp key KEY address PEER`, the key that the peer has for this router.",
+    ],
     lines: &["set session-key outbound esp 4102 cipher <KEY> authenticator <KEY>"],
     references: &["RFC 4301 section 4.5.1"],
 };
@@ -144,12 +148,51 @@ pub(super) const ACL_BLOCKS: Entry = Entry {
 pub(super) const ROUTE_MISSING: Entry = Entry {
     code: "config-route-missing",
     severity: Severity::Note,
-    severity_note: "",
+    severity_note: "A route that leads elsewhere is a warning.",
     title: "No route leads to the networks of the tunnel",
     meaning: "IPsec is applied after routing: a packet must be routed out of the interface with the crypto map. Nothing in what was given routes \
               the remote networks there. Routes may come from what was not given.",
-    causes: &["The static route was forgotten or removed.", "Only a part of the configuration was pasted."],
+    causes: &[
+        "The static route was forgotten or removed, or leads into the own network or to Null0.",
+        "Only a part of the configuration was pasted.",
+    ],
     remedy: &["`show ip route NETWORK`; if there is none, `ip route NETWORK MASK NEXT-HOP` toward the peer."],
+    lines: &[],
+    references: &["RFC 4301 section 5.1"],
+};
+
+pub(super) const GRE_MISMATCH: Entry = Entry {
+    code: "config-gre-mismatch",
+    severity: Severity::Error,
+    severity_note: "",
+    title: "A GRE tunnel does not fit its other end or the crypto map",
+    meaning: "The crypto map sees GRE packets from the tunnel's source to its destination. They are protected only if the access list selects \
+              these packets, and arrive only if source, destination and key are those of the other end.",
+    causes: &[
+        "The source or the destination of the tunnel was mistyped, or its source is another interface.",
+        "`tunnel key` differs, or `tunnel mode` is not GRE.",
+        "The access lists name networks that the routes send through the tunnel.",
+    ],
+    remedy: &[
+        "`show interfaces TunnelN` and `show ip route NETWORK` on both; `permit gre host SOURCE host DESTINATION` in the access list.",
+    ],
+    lines: &[],
+    references: &["RFC 2784 section 2", "RFC 2890 section 2.1"],
+};
+
+pub(super) const NAT_TAKES: Entry = Entry {
+    code: "config-nat-takes",
+    severity: Severity::Error,
+    severity_note: "",
+    title: "NAT translates packets that belong into the tunnel",
+    meaning: "From inside to outside, IOS translates a packet before it looks at the crypto map. The translated source is not in the access list \
+              of the crypto map, so the packet leaves in clear.",
+    causes: &[
+        "The list of `ip nat inside source list` has no `deny` for the tunnel's networks, or has it after the line that permits.",
+    ],
+    remedy: &[
+        "Put `deny ip LAN WILDCARD REMOTE WILDCARD` first in the list of NAT, then `clear ip nat translation *`.",
+    ],
     lines: &[],
     references: &["RFC 4301 section 5.1"],
 };

@@ -4,6 +4,7 @@ pub(super) mod line;
 mod marks;
 pub(super) mod parts;
 pub(super) mod paste;
+pub(super) mod snip;
 mod wrap;
 
 use std::borrow::Cow;
@@ -80,9 +81,15 @@ pub(super) fn lines(text: &[u8]) -> Vec<Line> {
         }
     }
     marks::take_off(&mut raw);
+    let cuts = snip::take_out(&mut raw);
     let mut raw = xfrm::logical(raw);
     wrap::join(&mut raw);
-    raw.into_iter().filter_map(|(number, text)| meant(number, &text)).collect()
+    let mut lines: Vec<Line> = raw.into_iter().filter_map(|(number, text)| meant(number, &text)).collect();
+    for number in cuts {
+        let at = lines.partition_point(|line| line.number < number);
+        lines.insert(at, Line { number, text: Some(snip::MARK.to_owned()), indented: false });
+    }
+    lines
 }
 
 fn meant(number: u32, text: &str) -> Option<Line> {

@@ -11,6 +11,7 @@
     reason = "counts of lines and words of inputs of at most 16 MiB; key lengths come from the catalogue"
 )]
 
+mod apart;
 mod esp_sa;
 mod facts;
 mod fix;
@@ -22,17 +23,18 @@ mod problem;
 mod read;
 mod words;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Serialize;
 use twox_hash::XxHash3_128;
 
 pub use crate::policy::facts::cite::Cite;
-pub use crate::policy::facts::counted::Flow;
-pub use crate::policy::facts::forwarding::{Forwarding, Port, Route};
+pub use crate::policy::facts::counted::{Counters, Flow};
+pub use crate::policy::facts::forwarding::{Forwarding, NatList, Port, Route};
 pub use crate::policy::facts::router::{
-    Acl, Counters, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, LinkSa, MapEntry, Mode,
-    Numbering, Quoted, Router, SessionKey, TransformSet, Way,
+    Acl, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, LinkSa, MapEntry, Mode, Numbering,
+    Quoted, Router, SessionKey, TransformSet, Way,
 };
 pub use crate::policy::facts::secret::Secret;
 pub use crate::policy::facts::selector::{Net, Selector};
@@ -61,6 +63,25 @@ pub struct Policies {
 /// Keys write nothing, so nothing of them is in it. Statements in memory cannot fail to be written.
 pub(crate) fn digest_of(statements: &impl Serialize) -> u128 {
     XxHash3_128::oneshot(&postcard::to_stdvec(statements).unwrap_or_default())
+}
+
+/// What the inputs tell. Of hosts in `apart`, each input tells of one of its own.
+fn gathered(inputs: &[(String, Vec<u8>)], apart: BTreeSet<String>) -> Builder {
+    let mut builder = Builder::reading_apart(apart);
+    for (name, text) in inputs {
+        builder.begin(name);
+        let text = form::decode(text);
+        let within = text.get(..limits::MAX_OCTETS).unwrap_or(&text);
+        if crate::policy::read::list::is_one(within) {
+            crate::policy::read::list::read(within, &mut builder);
+        } else {
+            crate::policy::form::paste::read(within, &mut builder);
+        }
+        if within.len() < text.len() {
+            builder.beyond(&format!("the input is longer than {} bytes; the rest is left out", limits::MAX_OCTETS));
+        }
+    }
+    builder
 }
 
 /// What was made of one input.
@@ -103,20 +124,15 @@ impl Policies {
     /// Reads inputs, each with the name that messages call it. Nothing fails: what cannot be read is told in `files`.
     #[must_use]
     pub fn read(inputs: &[(String, Vec<u8>)]) -> Self {
-        let mut builder = Builder::default();
-        for (name, text) in inputs {
-            builder.begin(name);
-            let text = form::decode(text);
-            let within = text.get(..limits::MAX_OCTETS).unwrap_or(&text);
-            if crate::policy::read::list::is_one(within) {
-                crate::policy::read::list::read(within, &mut builder);
-            } else {
-                crate::policy::form::paste::read(within, &mut builder);
-            }
-            if within.len() < text.len() {
-                builder.beyond(&format!("the input is longer than {} bytes; the rest is left out", limits::MAX_OCTETS));
+        let mut builder = gathered(inputs, BTreeSet::new());
+        let repeated = builder.repeated();
+        if !repeated.is_empty() {
+            let apart = apart::contradictory(&gathered(inputs, repeated));
+            if !apart.is_empty() {
+                builder = gathered(inputs, apart);
             }
         }
+        apart::both_ends(&mut builder);
         let (mut routers, files) = builder.finish();
         routers.iter_mut().for_each(crate::policy::read::cisco::expand);
         routers.iter_mut().for_each(Router::add_protected_tunnels);

@@ -7,30 +7,46 @@ use crate::pairs::loud;
 use crate::support::spiglass;
 use serde_json::Value;
 
-/// Codes of errors and warnings that a folder's texts give.
-fn codes(folder: &Path) -> Vec<String> {
+/// What the texts of a folder give.
+fn findings(folder: &Path) -> Vec<Value> {
     let mut texts: Vec<_> = folder.read_dir().expect("a folder").map(|file| file.expect("a file").path()).collect();
     texts.sort();
     let mut words = vec!["check".to_owned(), "--format".to_owned(), "json".to_owned()];
     for text in &texts {
         words.extend(["--config".to_owned(), text.to_str().expect("a path of text").to_owned()]);
     }
-    let findings: Vec<Value> = spiglass(&words).json()["findings"].as_array().expect("findings").clone();
-    let mut codes: Vec<String> = loud(&findings).into_iter().map(str::to_owned).collect();
-    codes.sort_unstable();
-    codes.dedup();
-    codes
+    spiglass(&words).json()["findings"].as_array().expect("findings").clone()
+}
+
+/// Codes of errors and warnings that a folder's texts give.
+fn codes(folder: &Path) -> Vec<String> {
+    sorted(loud(&findings(folder)).into_iter().map(str::to_owned).collect())
+}
+
+/// Hosts that get lines to type.
+fn accused(folder: &Path) -> Vec<String> {
+    let findings = findings(folder);
+    let fixes = findings.iter().filter_map(|finding| finding["fix"].as_array()).flatten();
+    sorted(fixes.map(|fix| fix["host"].as_str().expect("a host").to_owned()).collect())
+}
+
+fn sorted(mut words: Vec<String>) -> Vec<String> {
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// Lines such as `NAME: WORD WORD`.
+fn listed(text: &str) -> BTreeMap<&str, Vec<String>> {
+    let lines = text.lines().map(|line| line.split_once(':').expect("a name and its words"));
+    lines.map(|(name, words)| (name, words.split_whitespace().map(str::to_owned).collect())).collect()
 }
 
 #[test]
 fn each_pair_has_the_findings_that_are_true_of_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/policy-pairs");
     let expected = std::fs::read_to_string(root.join("expected.txt")).expect("expected codes");
-    let expected: BTreeMap<&str, Vec<String>> = expected
-        .lines()
-        .map(|line| line.split_once(':').expect("a name and its codes"))
-        .map(|(name, codes)| (name, codes.split_whitespace().map(str::to_owned).collect()))
-        .collect();
+    let expected = listed(&expected);
     let folders =
         root.read_dir().expect("fixtures").filter(|entry| entry.as_ref().is_ok_and(|own| own.path().is_dir()));
     assert_eq!(folders.count(), expected.len(), "a folder that is not expected");
@@ -38,6 +54,19 @@ fn each_pair_has_the_findings_that_are_true_of_it() {
         .iter()
         .map(|(name, codes_expected)| (*name, codes(&root.join(name)), codes_expected))
         .filter(|(_, found, expected)| found != *expected)
+        .map(|(name, found, _)| (name, found))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn lines_to_type_are_for_the_router_at_fault() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/policy-pairs");
+    let expected = std::fs::read_to_string(root.join("accused.txt")).expect("hosts");
+    let wrong: Vec<(&str, Vec<String>)> = listed(&expected)
+        .into_iter()
+        .map(|(name, hosts)| (name, accused(&root.join(name)), hosts))
+        .filter(|(_, found, hosts)| found != hosts)
         .map(|(name, found, _)| (name, found))
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");

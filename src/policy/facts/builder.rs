@@ -1,10 +1,11 @@
 //! What readers tell: facts about the router they are reading, and what they could not read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::forwarding::{digest, may_define};
 use super::redact;
-use crate::policy::limits::{MAX_FACTS, MAX_REMARKS, MAX_ROUTERS, MAX_SKIPPED};
+use crate::policy::limits::{MAX_BLOCKS, MAX_FACTS, MAX_REMARKS, MAX_ROUTERS, MAX_SKIPPED};
 use crate::policy::{Cite, Remark, Router, Understood};
 
 /// Adds a line to stretches of lines.
@@ -36,6 +37,13 @@ pub(in crate::policy) struct Builder {
     netmasks: bool,
     /// Host names that the present input gave in lines of their own.
     titled: HashSet<String>,
+    /// Whether lines were cut out of the present input.
+    cut: bool,
+    /// Hosts of which each input tells of one of its own, and their names by those that tell them apart.
+    apart: BTreeSet<String>,
+    parted: HashMap<String, String>,
+    /// Prompts of the present input after which `hostname` gave the router another name.
+    renamed: HashMap<String, String>,
     /// Inputs in which a router's configuration was read: a second one in the same input replaces the first.
     configured: HashMap<(usize, usize), u32>,
 }
@@ -51,6 +59,32 @@ impl Builder {
         builder
     }
 
+    /// A builder that takes each input's host for one of its own, where its name is one of these.
+    pub(in crate::policy) fn reading_apart(hosts: BTreeSet<String>) -> Self {
+        Self { apart: hosts, ..Self::default() }
+    }
+
+    /// Names of hosts that several inputs tell of.
+    pub(in crate::policy) fn repeated(&self) -> BTreeSet<String> {
+        let files = |of: usize| self.configured.keys().filter(|(at, _)| *at == of).take(2).count();
+        self.by_name.iter().filter(|(_, at)| files(**at) > 1).map(|(host, _)| host.clone()).collect()
+    }
+
+    /// The host whose name was told apart by its input.
+    pub(in crate::policy) fn parted(&self, name: &str) -> Option<&str> {
+        self.parted.get(name).map(String::as_str)
+    }
+
+    /// A host's name as it is told apart.
+    fn own_name(&mut self, host: &str) -> String {
+        if !self.apart.contains(host) {
+            return host.to_owned();
+        }
+        let own = format!("{host} ({})", self.file);
+        self.parted.insert(own.clone(), host.to_owned());
+        own
+    }
+
     pub(in crate::policy) fn begin(&mut self, name: &str) {
         self.file = name.into();
         self.number = 0;
@@ -59,6 +93,8 @@ impl Builder {
         self.part = 0;
         self.netmasks = false;
         self.titled.clear();
+        self.cut = false;
+        self.renamed.clear();
         self.files.push(Understood { name: self.file.clone(), ..Understood::default() });
     }
 
@@ -92,9 +128,11 @@ impl Builder {
     }
 
     /// A prompt or heading names the router that what follows is about.
-    pub(in crate::policy) fn prompt(&mut self, host: &str) {
-        if self.host.as_deref() != Some(host) {
-            self.host = Some(host.to_owned());
+    pub(in crate::policy) fn prompt(&mut self, host: &str, configuring: bool) {
+        let renamed = self.renamed.get(host).filter(|_| configuring).cloned();
+        let host = renamed.unwrap_or_else(|| self.own_name(host));
+        if self.host.as_deref() != Some(&host) {
+            self.host = Some(host);
             self.current = None;
         }
     }
@@ -106,6 +144,8 @@ impl Builder {
         if !self.titled.insert(host.to_owned()) && again {
             self.wrong("this host name again: of two routers that have one name, give each in a file of its own");
         }
+        let host = self.own_name(host);
+        let host = host.as_str();
         if self.host.as_deref() == Some(host) {
             return;
         }
@@ -118,6 +158,11 @@ impl Builder {
         let own = if taken { format!("{host} ({})", self.file) } else { host.to_owned() };
         let host = own.as_str();
         let cite = self.cite(text);
+        // What is typed goes on under the old prompt in a script that was written down.
+        if let Some(prompt) = self.host.clone() {
+            let raw = self.parted.get(&prompt).cloned().unwrap_or(prompt);
+            self.renamed.insert(raw, host.to_owned());
+        }
         let unnamed = self.current.filter(|_| self.host.is_none() && !self.by_name.contains_key(host));
         self.host = Some(host.to_owned());
         if let Some(at) = unnamed
@@ -189,6 +234,9 @@ impl Builder {
             // Lines to type would have wildcards and modes that these do not know.
             router.maker.get_or_insert("PIX or ASA");
         }
+        if self.cut {
+            router.forwarding.cut_out();
+        }
         Some(router)
     }
 
@@ -217,6 +265,14 @@ impl Builder {
         Cite { file: self.file.clone(), line: self.number, text: text.into() }
     }
 
+    /// Lines were cut out of the text: what is not there may have been among them.
+    pub(in crate::policy) fn cut_out(&mut self) {
+        self.cut = true;
+        if let Some(router) = self.continues() {
+            router.forwarding.cut_out();
+        }
+    }
+
     /// Whether a fact may be a continuation of one read before: nothing has named another router since.
     pub(in crate::policy) fn continues(&mut self) -> Option<&mut Router> {
         self.current.and_then(|at| self.routers.get_mut(at))
@@ -238,6 +294,17 @@ impl Builder {
             file.unread_lines += 1;
             stretch(&mut file.unread, number);
         }
+    }
+
+    /// Keeps the words of a line that no reader takes: what one of them names is not known to be missing.
+    pub(in crate::policy) fn mentions(&mut self, text: &str) {
+        if !may_define(text) {
+            return;
+        }
+        let Some(router) = self.current.and_then(|at| self.routers.get_mut(at)) else { return };
+        let known = &mut router.forwarding.mentioned;
+        let room = MAX_BLOCKS.saturating_sub(known.len());
+        known.extend(text.split(' ').take(room).map(|word| digest(word.trim_matches(['"', ',', ';']))));
     }
 
     /// Something is left out because a limit of the readers was reached: what would have been compared with it is not.

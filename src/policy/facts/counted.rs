@@ -16,9 +16,22 @@ pub struct Flow {
     pub encapsulated: u64,
     /// Packets decapsulated, once the line was read.
     pub decapsulated: Option<u64>,
+    /// Of these, packets decrypted, and packets verified, where said.
+    pub opened: Option<(u64, u64)>,
     /// Counters of errors that are not 0, by the names of the display.
     pub trouble: Vec<(String, u64)>,
     /// Its lines.
+    pub cites: Vec<Cite>,
+}
+
+/// What a router counted for one flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct Counters {
+    /// Packets encapsulated.
+    pub encapsulated: u64,
+    /// Packets decapsulated.
+    pub decapsulated: u64,
+    /// Where both stand.
     pub cites: Vec<Cite>,
 }
 
@@ -26,12 +39,35 @@ pub struct Flow {
 const TROUBLE: [&str; 6] = ["error", "errors", "failed", "invalid", "no sa", "replay"];
 
 impl Flow {
+    /// Packets that could not be sent.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        let of = |name: &str| name.contains("send error");
+        self.trouble.iter().filter(|(name, _)| of(name)).map(|(_, count)| *count).max().unwrap_or_default()
+    }
+
+    /// Packets of the router's SAs that arrived, where none of them was decrypted or verified; 0 where some were.
+    #[must_use]
+    pub fn unopened(&self) -> u64 {
+        self.decapsulated.filter(|_| self.opened == Some((0, 0))).unwrap_or_default()
+    }
+
     /// Packets that came with an SPI of the router and were dropped.
     #[must_use]
     pub fn refused(&self) -> u64 {
         let of = |name: &str| name.contains("recv error") || name.contains("verify") || name.contains("rcv");
         self.trouble.iter().filter(|(name, _)| of(name)).map(|(_, count)| *count).max().unwrap_or_default()
     }
+}
+
+/// Packets decrypted and packets verified of a line such as `#pkts decaps: 5, #pkts decrypt: 5, #pkts verify: 5`.
+pub(in crate::policy) fn opened(text: &str) -> Option<(u64, u64)> {
+    let of = |name: &str| {
+        let (_, rest) = text.split_once(name)?;
+        let count = rest.trim_start_matches(':').trim_start();
+        count.split([',', ' ']).next()?.parse().ok()
+    };
+    Some((of("decrypt")?, of("verify")?))
 }
 
 /// The counters of errors in a line such as `#send errors 0, #recv errors 611`, those that are not 0.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use twox_hash::XxHash3_64;
 
 use crate::model::Address;
 use crate::policy::{Cite, Net, Selector};
@@ -24,6 +25,35 @@ pub struct Forwarding {
     pub vague: BTreeSet<String>,
     /// Transform sets that are there and leave algorithms to what their system takes where nothing is said.
     pub vague_sets: BTreeSet<String>,
+    /// Lists whose packets NAT translates from inside to outside.
+    pub translated: Vec<NatList>,
+    /// The line that switches IKE off.
+    pub ike_off: Option<Cite>,
+    /// Whether pre-shared keys may come from elsewhere: keyrings, keys for host names, lines that are not read.
+    pub other_keys: bool,
+    /// Lists whose lines are not all in force as they stand here: numbers out of order, times, lines taken out again.
+    #[serde(skip)]
+    pub(in crate::policy) unsure: BTreeSet<String>,
+    /// The number of the last line of each list.
+    #[serde(skip)]
+    pub(in crate::policy) sequence: BTreeMap<String, u32>,
+    /// Hosts of which NAT is said line by line (`static`).
+    #[serde(skip)]
+    pub(in crate::policy) static_nat: Vec<Address>,
+    /// Whether NAT may be other than the lists say.
+    #[serde(skip)]
+    pub(in crate::policy) other_nat: bool,
+    /// Whether lines were cut out of the text.
+    #[serde(skip)]
+    pub(in crate::policy) cut: bool,
+    /// Whether displays show SAs with a lifetime, which IKE made.
+    #[serde(skip)]
+    pub(in crate::policy) negotiated: bool,
+    /// Names that PIX and ASA give to addresses.
+    pub(in crate::policy) aliases: BTreeMap<String, Address>,
+    /// Digests of the words of lines that are not understood, any of which may be a key: what one of them names may be there.
+    #[serde(skip)]
+    pub(in crate::policy) mentioned: BTreeSet<u64>,
 }
 
 /// An interface.
@@ -39,8 +69,27 @@ pub struct Port {
     pub shared: Vec<Address>,
     /// Whether its crypto map leaves from such an address (`redundancy`).
     pub redundant: bool,
+    /// The line that says that it has no address.
+    pub bare: Option<Cite>,
+    /// What a tunnel carries its packets in, in the words of `tunnel mode`.
+    pub tunnel_mode: Option<(String, Cite)>,
+    /// The key of GRE (RFC 2890), which is a number on the wire and no secret.
+    pub tunnel_key: Option<(String, Cite)>,
+    /// Whether NAT takes it for inside, where it has a side.
+    pub nat_inside: Option<bool>,
     /// Whether its address is leased or negotiated.
     pub leased: bool,
+}
+
+/// What `ip nat inside source list` translates.
+#[derive(Clone, Debug, Serialize)]
+pub struct NatList {
+    /// The access list that selects the packets.
+    pub list: String,
+    /// The interface whose address they get, where said.
+    pub onto: Option<String>,
+    /// Where it stands.
+    pub cite: Cite,
 }
 
 /// A static route.
@@ -50,6 +99,11 @@ pub struct Route {
     pub to: Net,
     /// Over which router, where said.
     pub over: Option<Address>,
+    /// Out of which interface, where said.
+    pub through: Option<String>,
+    /// Whether another route to the same network goes before it.
+    #[serde(skip)]
+    pub(in crate::policy) floating: bool,
     /// Where it stands.
     pub cite: Cite,
 }
@@ -76,6 +130,56 @@ pub(in crate::policy) struct Grouped {
     pub(in crate::policy) cite: Cite,
 }
 
+/// What is kept of a word that may be a key.
+pub(in crate::policy) fn digest(word: &str) -> u64 {
+    XxHash3_64::oneshot(word.as_bytes())
+}
+
+/// Words that lines which name something begin with.
+const DEFINING: [&str; 12] = [
+    "crypto",
+    "ip",
+    "ipv6",
+    "access-list",
+    "object-group",
+    "tunnel",
+    "set",
+    "match",
+    "interface",
+    "transform-set",
+    "isakmp",
+    "permit",
+];
+
+/// Parts of words that only such lines have.
+const NAMING: [&str; 8] = ["crypt", "list", "transform", "isakmp", "ipsec", "key", "protect", "profile"];
+
+/// Whether a word is another one, mistyped: a letter is wrong, missing or too many; of a long word two.
+pub(in crate::policy) fn like(word: &str, whole: &str) -> bool {
+    let (length, most) = (whole.len(), if whole.len() < 6 { 1 } else { 2 });
+    if length < 4 || word.len().abs_diff(length) > most {
+        return word == whole;
+    }
+    let mut row: Vec<usize> = (0..=length).collect();
+    for (typed, begun) in word.bytes().zip(1..) {
+        let mut next = vec![begun];
+        for ((meant, above), left) in whole.bytes().zip(row.iter().skip(1)).zip(&row) {
+            let last = next.last().copied().unwrap_or_default();
+            next.push((left + usize::from(typed != meant)).min(above + 1).min(last + 1));
+        }
+        row = next;
+    }
+    row.last().is_some_and(|distance| *distance <= most)
+}
+
+/// Whether a line that is not understood may define what other lines name: it begins like such lines.
+pub(in crate::policy) fn may_define(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.split(' ')
+        .take(2)
+        .any(|word| DEFINING.iter().any(|whole| like(word, whole)) || NAMING.iter().any(|part| word.contains(part)))
+}
+
 impl Forwarding {
     /// The networks of an end; `None` where the group is not known.
     fn nets(&self, end: &End) -> Option<Vec<Net>> {
@@ -91,6 +195,24 @@ impl Forwarding {
         let (sources, destinations) = (self.nets(src)?, self.nets(dst)?);
         let both = sources.iter().flat_map(|src| destinations.iter().map(move |dst| (*src, *dst)));
         Some(both.map(|(src, dst)| Selector { src, dst, ..line.frame.clone() }).collect())
+    }
+
+    /// Whether something of this name may be there: a line about it could not be read.
+    pub(in crate::policy) fn may_have(&self, name: &str) -> bool {
+        self.cut
+            || self.mentioned.contains(&digest(name))
+            || self.vague.contains(name)
+            || self.vague_sets.contains(name)
+    }
+
+    /// Lines were cut out: routes, keys and NAT may be among them.
+    pub(in crate::policy) fn cut_out(&mut self) {
+        (self.cut, self.other_routes, self.other_keys, self.other_nat) = (true, true, true, true);
+    }
+
+    /// Whether all lines of a list are known and in force as they stand.
+    pub(in crate::policy) fn is_sure(&self, list: &str) -> bool {
+        !self.cut && !self.vague.contains(list) && !self.unsure.contains(list)
     }
 
     /// Whether a network is exactly the destination of a static route.

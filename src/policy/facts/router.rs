@@ -9,7 +9,7 @@ use crate::model::{Address, Protocol, Spi};
 use crate::policy::read::xfrm::{KernelState, XfrmPolicy};
 pub use crate::transform::size::path::Mode;
 
-use crate::policy::{Cite, Flow, Forwarding, Net, Secret, Selector};
+use crate::policy::{Cite, Counters, Flow, Forwarding, Net, Secret, Selector};
 
 /// A router, or whatever holds SAs.
 #[derive(Clone, Debug, Serialize)]
@@ -120,6 +120,7 @@ impl Router {
                 acl: None,
                 local: crate::policy::words::address(source).or(of_interface),
                 unread: Unread::default(),
+                replaced: Vec::new(),
                 cite: cite.clone(),
             });
         }
@@ -247,6 +248,8 @@ pub struct MapEntry {
     pub local: Option<Address>,
     /// What it has and what could not be read.
     pub unread: Unread,
+    /// Session keys that a later line of the same direction word and protocol replaced.
+    pub replaced: Vec<SessionKey>,
     /// Where it stands.
     pub cite: Cite,
 }
@@ -254,8 +257,14 @@ pub struct MapEntry {
 /// Parts of an entry that it has although nothing of them is known: they are not missing, and nothing contradicts them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Unread {
-    /// A peer by its name.
+    /// A peer by its name, or in a line that is not understood.
     pub peer: bool,
+    /// A line that may name its access list.
+    pub list: bool,
+    /// A line that may name its transform sets.
+    pub sets: bool,
+    /// A line that may hold a session key.
+    pub keys: bool,
     /// Proposals of IKEv2 in place of transform sets.
     pub proposals: bool,
 }
@@ -337,6 +346,8 @@ pub struct IkePolicy {
 pub struct IkeKey {
     /// The peer it is for.
     pub peer: Address,
+    /// All peers it is for.
+    pub covers: Net,
     /// The key, unless it stands encrypted.
     pub key: Option<Secret>,
     /// Where it stands.
@@ -455,17 +466,6 @@ pub struct InForce {
     pub remote: Option<Address>,
     /// Where it stands.
     pub cite: Cite,
-}
-
-/// What a router counted for one flow.
-#[derive(Clone, Debug, Serialize)]
-pub struct Counters {
-    /// Packets encapsulated.
-    pub encapsulated: u64,
-    /// Packets decapsulated.
-    pub decapsulated: u64,
-    /// Where both stand.
-    pub cites: Vec<Cite>,
 }
 
 /// An SA that all routers of a link share, such as OSPFv3 uses (RFC 4552): one SPI and one key for both directions.

@@ -326,7 +326,10 @@ fn installed(
         way,
         src,
         dst,
-        suite: suite(&words, sa.protocol, sa.cipher.as_ref()),
+        // What IOS displays without a number of bits has 128, as in its configuration.
+        suite: ios_suite(&words)
+            .filter(|_| sa.display == Display::Cisco)
+            .or_else(|| suite(&words, sa.protocol, sa.cipher.as_ref())),
         words,
         mode: sa.mode,
         udp: sa.udp,

@@ -76,7 +76,10 @@ fn router(line: &str) -> Option<(Prompt, &str)> {
     let end = line.find(['#', '>'])?;
     let (before, rest) = (line.get(..end)?, line.get(end + 1..)?);
     let (host, mode) = match before.split_once('(') {
-        Some((host, mode)) => (host, Some(mode.strip_suffix(')').filter(|mode| mode.starts_with("config"))?)),
+        Some((host, mode)) => (
+            host,
+            Some(mode.strip_suffix(')').filter(|mode| ["config", "cfg-"].iter().any(|start| mode.starts_with(start)))?),
+        ),
         None => (before, None),
     };
     // `#` and `>` stand in other text too; a prompt is one word from the beginning of the line.
@@ -115,6 +118,7 @@ mod tests {
         let some = |host: &str, configuring, rest: &str| Some((host.to_owned(), configuring, rest.to_owned()));
         assert_eq!(host("R1#sh run | s crypto"), some("R1", false, "sh run | s crypto"));
         assert_eq!(host("R2(config-crypto-map)# set peer 10.0.0.1"), some("R2", true, "set peer 10.0.0.1"));
+        assert_eq!(host("R2(cfg-crypto-trans)#mode tunnel"), some("R2", true, "mode tunnel"));
         assert_eq!(host("R1>"), some("R1", false, ""));
         assert_eq!(host("root@gw-1:~# ip xfrm state"), some("gw-1", false, "ip xfrm state"));
         assert_eq!(host("[root@gw1 ~]# ip xfrm state"), some("gw1", false, "ip xfrm state"));

@@ -107,7 +107,7 @@ fn diff(lines: &mut Vec<(u32, String)>) {
     let is = lines.iter().any(|(_, line)| {
         (line.starts_with("@@ -") && line.contains(" @@")) || line.contains("Contextual Config Diffs:")
     });
-    if !is {
+    if !is && !is_bare_diff(lines) {
         return;
     }
     let mark = |line: &str, mark: &str| line.starts_with(mark);
@@ -117,6 +117,14 @@ fn diff(lines: &mut Vec<(u32, String)>) {
             *line = added.to_owned();
         }
     }
+}
+
+/// Whether lines are a whole diff without its headings: each begins with a mark or the blank that stands for none.
+fn is_bare_diff(lines: &[(u32, String)]) -> bool {
+    let some = || lines.iter().filter(|(_, line)| !line.trim().is_empty());
+    let count = |mark: char| some().filter(|(_, line)| line.starts_with(mark)).count();
+    let (kept, added, removed) = (count(' '), count('+'), count('-'));
+    added + removed > 0 && kept > added + removed && kept + added + removed == some().count()
 }
 
 /// What a log line has behind its time, its host and its program. Log lines of events stay as they are.

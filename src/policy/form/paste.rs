@@ -66,7 +66,9 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
         indents: false,
     };
     let lines = form::lines(text);
-    paste.indents = lines.iter().any(|line| line.indented);
+    // Where every line is, as in a quotation, it says nothing.
+    paste.indents = lines.iter().any(|line| line.indented)
+        && lines.iter().any(|line| !line.indented && line.text.as_deref() != Some(form::snip::MARK));
     let parts = Parts::of(&lines);
     for (at, line) in lines.iter().enumerate() {
         builder.at(line.number);
@@ -76,9 +78,18 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
         }
         builder.set_netmasks(parts.netmasks(at));
         match &line.text {
+            Some(text) if text == form::snip::MARK => {
+                builder.cut_out();
+                if paste.active == Active::Cisco {
+                    paste.cisco.cut_out(builder);
+                }
+            }
             Some(text) => match paste.line(text, builder) {
                 Read::Understood => builder.understood(),
-                Read::Foreign => builder.skipped(paste.matters(text, line.indented)),
+                Read::Foreign => {
+                    paste.unread(text, line.indented, builder);
+                    builder.skipped(paste.matters(text, line.indented));
+                }
             },
             None => {
                 builder.beyond(&format!("a line of more than {MAX_LINE} bytes is skipped"));
@@ -117,11 +128,24 @@ impl Paste {
         within || names
     }
 
+    /// What a line that nobody reads may say is not known to be missing.
+    fn unread(&mut self, text: &str, indented: bool, builder: &mut Builder) {
+        let text = line::prompt(text).map_or(text, |(_, rest)| rest);
+        let words: Vec<&str> = text.split(' ').collect();
+        if crate::policy::read::cisco::irrelevant(&words) {
+            return;
+        }
+        builder.mentions(text);
+        if self.active == Active::Cisco {
+            self.cisco.unread(text, self.indents.then_some(indented), builder);
+        }
+    }
+
     fn line(&mut self, text: &str, builder: &mut Builder) -> Read {
         let mut text = text;
         if let Some((prompt, rest)) = line::prompt(text) {
             if let Some(host) = &prompt.host {
-                builder.prompt(host);
+                builder.prompt(host, prompt.configuring);
             }
             text = rest;
             if let Some(read) = self.xfrm.command(text, builder) {
@@ -131,7 +155,7 @@ impl Paste {
                 self.active = Active::Nobody;
                 if let Some(command) = command(text) {
                     if let Some(host) = netns(text) {
-                        builder.prompt(host);
+                        builder.prompt(host, false);
                     }
                     if command == Command::Configuration {
                         builder.configuration();

@@ -140,6 +140,9 @@ fn goes_on(line: &str, full: bool, next: &str) -> Option<&'static str> {
     {
         return Some("");
     }
+    if !begins && cut_in_key(line, next) && key.is_some() {
+        return Some("");
+    }
     let words = key?;
     let goes = ["cipher", "authenticator", "inbound", "outbound"].contains(&first)
         || (matches!(first, "esp" | "ah") && matches!(words.last(), Some(&("inbound" | "outbound"))))
@@ -225,6 +228,24 @@ fn completes(line: &str, next: &str) -> bool {
     let behind = std::iter::once(glued.as_str()).chain(next.split_whitespace().skip(1));
     let mut pairs = std::iter::once(before).chain(behind.clone()).zip(behind);
     pairs.all(|(before, word)| known(word) || NAMING.contains(&before))
+}
+
+/// Digits that keys of algorithms have.
+const KEYS: [usize; 10] = [16, 32, 40, 48, 56, 64, 72, 80, 96, 128];
+
+/// Whether a line ends within a key and the next begins with the rest: only together do they have the digits of a key.
+fn cut_in_key(line: &str, next: &str) -> bool {
+    let mut before = line.split(' ').rev();
+    let (last, announcing) = (before.next().unwrap_or_default(), before.next().unwrap_or_default());
+    let first = next.split_whitespace().next().unwrap_or_default();
+    let whole = last.len() + first.len();
+    matches!(announcing, "cipher" | "authenticator")
+        && !next.starts_with(char::is_whitespace)
+        && first.len() >= SURE
+        && is_hex(last)
+        && is_hex(first)
+        && KEYS.contains(&whole)
+        && !KEYS.contains(&last.len())
 }
 
 /// Digits that a piece of a key has at least where nothing else is looked at.

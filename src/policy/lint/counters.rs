@@ -73,16 +73,41 @@ fn flow_problem(view: &View<'_>, at: usize, flow: &Flow) -> Option<Problem> {
         }
         // The numbers differ and that is told with its lines.
         Some((from, ..)) if decapsulated == 0 && !spis_agree(view, from, at) => None,
+        _ if flow.unopened() > 0 => {
+            let evidence = format!(
+                "{host} counts {} encaps, {decapsulated} decaps, 0 decrypt, 0 verify{listed}: {host} receives packets of this SA and can \
+                 decrypt none of them: the keys or the transforms of this direction differ, or the cipher engine fails.",
+                flow.encapsulated
+            );
+            Some(problem(evidence).severity(Severity::Warning))
+        }
         _ if refused > 0 => {
             let few = refused.saturating_mul(FEW) < decapsulated;
             let evidence = format!("{counted}: {host} receives packets of this SA and drops them.");
             let severity = if few { Severity::Note } else { Severity::Warning };
             Some(problem(evidence).severity(severity))
         }
+        _ if flow.unsent() > 0 => {
+            let (what, severity) = unsent(host, flow);
+            Some(problem(format!("{counted}: {what}.")).severity(severity))
+        }
         None if decapsulated == 0 && flow.encapsulated > 0 => Some(
             problem(format!("{counted}: nothing comes back, or what comes back is not for an SA that {host} has."))
                 .severity(Severity::Note),
         ),
         _ => None,
+    }
+}
+
+/// What packets that could not be sent mean.
+fn unsent(host: &str, flow: &Flow) -> (String, Severity) {
+    if flow.encapsulated == 0 {
+        let what =
+            "packets for the tunnel come to it and none leaves: the SA is not complete, or nothing leads to the peer";
+        (format!("{what} ({host})"), Severity::Warning)
+    } else {
+        // While IKE negotiates, the first packets are dropped.
+        let what = "could not send some packets of this SA: they came while it was not there, or were too large";
+        (format!("{host} {what}"), Severity::Note)
     }
 }

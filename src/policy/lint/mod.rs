@@ -8,6 +8,7 @@ mod maps;
 mod near;
 mod single;
 mod stale;
+mod way;
 
 use std::collections::BTreeMap;
 
@@ -38,9 +39,15 @@ fn found(view: &View<'_>) -> Vec<Problem> {
     problems.extend(crate::policy::lint::maps::sets::problems(view, &facing));
     problems.extend(crate::policy::lint::maps::acl::problems(view, &facing));
     problems.extend(crate::policy::lint::maps::overlap::problems(view));
-    problems.extend(crate::policy::lint::ends::reach::problems(view));
+    problems.extend(crate::policy::lint::way::reach::problems(view));
     problems.extend(crate::policy::lint::ends::selectors::problems(view));
     problems.extend(crate::policy::lint::ends::ike::problems(view, &facing));
+    problems.extend(crate::policy::lint::ends::pre_shared::problems(view, &facing));
+    problems.extend(crate::policy::lint::way::astray::problems(view));
+    problems.extend(crate::policy::lint::way::lan::problems(view));
+    problems.extend(crate::policy::lint::way::nat::problems(view, &facing));
+    problems.extend(crate::policy::lint::way::tunnels::problems(view, &facing));
+    problems.extend(crate::policy::lint::ends::displays::problems(view));
     problems.extend(counters::problems(view));
     problems.extend(crate::policy::lint::ends::links::problems(view));
     problems.extend(stale::problems(view));

@@ -206,7 +206,10 @@ fn reused_keys(view: &View<'_>, problems: &mut Vec<Problem>) {
             x.spi.0,
             y.spi.0
         );
-        problems.push(Problem::new("config-key-reused", evidence).about(view.name(router)).lines(
+        // FortiGate has one key for both directions.
+        let only = view.policies.routers.get(router).is_some_and(|router| router.maker == Some("Fortinet"));
+        let severity = if only { Severity::Note } else { Severity::Warning };
+        problems.push(Problem::new("config-key-reused", evidence).severity(severity).about(view.name(router)).lines(
             view.policies,
             router,
             x.cites.first().into_iter().chain(y.cites.first()),

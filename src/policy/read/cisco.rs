@@ -9,6 +9,10 @@ mod keywords;
 mod known;
 mod link;
 mod map;
+mod named;
+mod note;
+mod transforms;
+mod undo;
 
 pub(in crate::policy) use forwarding::expand;
 pub(in crate::policy) use keywords::interface as interface_name;
@@ -16,10 +20,8 @@ pub(in crate::policy) use known::irrelevant;
 pub(in crate::policy) use map::{entry as map_entry, shown};
 
 use crate::policy::facts::builder::Builder;
-use crate::policy::facts::redact;
-use crate::policy::facts::router::{Keying, Mode, TransformSet};
+use crate::policy::facts::router::Keying;
 use crate::policy::form::paste::Read;
-use crate::transform::Suite;
 use keywords::Context;
 
 /// The block that lines belong to.
@@ -67,6 +69,17 @@ pub(in crate::policy) fn list_entry(words: &[&str], builder: &mut Builder) -> Re
     let whole = whole(words);
     let words: Vec<&str> = whole.iter().map(String::as_str).collect();
     Read::when(!matches!(acl::open(&whole.join(" "), &words, builder), acl::Opened::Foreign))
+}
+
+/// Whether a line that is not understood looks like one that begins a block: it has a word of such lines, or an interface's name. A
+/// message of the system that interrupts a block may have one, too.
+fn is_heading(text: &str) -> bool {
+    let letter = |word: &str| word.starts_with(|c: char| c.is_ascii_alphabetic());
+    let interface = |word: &str| letter(word) && word.ends_with(|c: char| c.is_ascii_digit());
+    let words: Vec<&str> = text.split(' ').collect();
+    let short = matches!(words.as_slice(), [_, name] | [_, _, name] if interface(name));
+    let known = |word: &&str| matches!(*word, "interface" | "ipsec-manual" | "ipsec-isakmp" | "extended" | "standard");
+    !text.contains('%') && (short || words.iter().any(known))
 }
 
 /// Beginnings of blocks that are not read.
@@ -121,13 +134,27 @@ const NOISE: [&str; 24] = [
 #[derive(Default)]
 pub(in crate::policy) struct Cisco {
     block: Block,
+    /// The block that the present line ended without being understood.
+    left: Option<Block>,
+    /// The block before a line that is not understood and may have begun another one.
+    orphaned: Block,
 }
 
 impl Cisco {
     /// A line that begins a block, or stands for itself.
     pub(in crate::policy) fn open(&mut self, words: &[&str], builder: &mut Builder) -> Read {
-        let whole = whole(words);
+        self.left = None;
+        let read = self.opened(words, builder);
+        if read == Read::Understood {
+            self.orphaned = Block::None;
+        }
+        read
+    }
+
+    fn opened(&mut self, words: &[&str], builder: &mut Builder) -> Read {
+        let whole = named::addressed(whole(note::without(words)), builder);
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
+        undo::line(&self.block, &words, builder);
         match self.uncompared(&words, builder) {
             Read::Foreign => self.command(&whole.join(" "), &words, builder),
             read => read,
@@ -143,18 +170,25 @@ impl Cisco {
             | ["crypto", "ikev1", "policy", ..]
             | ["tunnel-group", _, "ipsec-attributes"] => {
                 builder.wrong("IKE in these words (keyrings, policies and tunnel groups of ASA) is not compared");
+                ike::elsewhere(builder);
                 self.block = Block::Other;
             }
             // An interface has one map and no entry: with a number the command is one of the configuration at large.
             ["no", "crypto", "map", _, number, ..] if number.parse::<u32>().is_ok() => builder.wrong(map::NOT_UNDONE),
             ["no", "crypto", "map", ..] if !in_interface => builder.wrong(map::NOT_UNDONE),
+            ["no", "crypto", "isakmp", "enable"] => {
+                let cite = builder.cite("no crypto isakmp enable");
+                if let Some(router) = builder.router() {
+                    router.forwarding.ike_off = Some(cite);
+                }
+            }
             ["no", "crypto", "ipsec", "transform-set", ..] => builder.wrong(map::NOT_UNDONE),
             _ => return Read::Foreign,
         }
         Read::Understood
     }
 
-    /// Whether a line of the present block that no reader takes concerns an SA whatever it says.
+    /// Whether a line of the present block that no reader takes concerns an SA.
     pub(in crate::policy) const fn in_crypto(&self) -> bool {
         matches!(self.block, Block::Map(_) | Block::TransformSet(_) | Block::Profile(_))
     }
@@ -170,7 +204,7 @@ impl Cisco {
                 self.transform_set(name, transforms, builder)
             }
             ["crypto", "ipsec", "ikev1", "transform-set", name, "mode", "transport", ..] => {
-                transform_set_line(name, &["mode", "transport"], builder)
+                transforms::line(name, &["mode", "transport"], builder)
             }
             ["crypto", "ipsec", "ikev1", "transform-set", name, transforms @ ..] if !transforms.is_empty() => {
                 self.transform_set(name, transforms, builder)
@@ -195,6 +229,7 @@ impl Cisco {
                 }
                 Read::Understood
             }
+            ["name", own, alias, ..] if named::gives(own, alias, builder) => Read::Understood,
             ["nameif", ..] | ["ip", "address", _, _, _] => interface::named(words, builder),
             ["object", "network", name] => {
                 self.block = Block::Object((*name).to_owned());
@@ -206,6 +241,7 @@ impl Cisco {
                 self.block = Block::None;
                 forwarding::route(words, builder)
             }
+            ["ip", "nat", "inside", "source", ..] => forwarding::translation(words, builder),
             ["object-group", "network", name] => {
                 self.block = Block::Group((*name).to_owned());
                 if let Some(router) = builder.router() {
@@ -219,8 +255,7 @@ impl Cisco {
                 {
                     router.forwarding.other_routes = true;
                 }
-                self.block = Block::Other;
-                Read::Foreign
+                self.other()
             }
             _ => Read::Foreign,
         }
@@ -228,13 +263,14 @@ impl Cisco {
 
     /// A line of the present block.
     pub(in crate::policy) fn go_on(&mut self, words: &[&str], builder: &mut Builder) -> Read {
-        let whole = keywords::expanded(self.block.context(), words);
+        let whole = keywords::expanded(self.block.context(), note::without(words));
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         let (text, words) = (whole.join(" "), words.as_slice());
+        undo::line(&self.block, words, builder);
         let read = match &self.block {
             Block::None | Block::Other => Read::Foreign,
-            Block::TransformSet(name) => transform_set_line(&name.clone(), words, builder),
-            Block::Profile(name) => profile_line(&name.clone(), words, builder),
+            Block::TransformSet(name) => transforms::line(&name.clone(), words, builder),
+            Block::Profile(name) => transforms::profile(&name.clone(), words, builder),
             Block::Map(at) => map::line(*at, words, builder),
             Block::Interface(name) => interface::line(&name.clone(), words, builder),
             Block::Acl(name) => acl::line(&name.clone(), &text, words, builder),
@@ -243,7 +279,7 @@ impl Cisco {
             Block::Ike(at) => ike::line(*at, words, builder),
         };
         let noise = read == Read::Foreign
-            && !matches!(words, ["no", "crypto", ..])
+            && !words.starts_with(&["no", "crypto"])
             && words.first().is_some_and(|first| NOISE.contains(&first.to_ascii_lowercase().as_str()));
         if noise { Read::Understood } else { read }
     }
@@ -261,25 +297,40 @@ impl Cisco {
     }
 
     fn other(&mut self) -> Read {
-        self.block = Block::Other;
+        self.left = Some(std::mem::replace(&mut self.block, Block::Other));
         Read::Foreign
+    }
+
+    /// A line that no reader takes: of the block that it stands in, it may be any part. `indented` where blanks
+    /// say what belongs to a block.
+    pub(in crate::policy) fn unread(&mut self, text: &str, indented: Option<bool>, builder: &mut Builder) {
+        let within = indented == Some(true);
+        if within && let Some(left) = self.left.take() {
+            self.block = left;
+        }
+        if !within && is_heading(text) && self.block != Block::Other {
+            // What stands below it is no part of the block before.
+            self.orphaned = std::mem::replace(&mut self.block, Block::Other);
+        }
+        if indented == Some(false) {
+            return;
+        }
+        let orphaned = self.block == Block::Other;
+        match if orphaned { &self.orphaned } else { &self.block } {
+            Block::Map(at) => map::unread(*at, text, builder),
+            Block::Acl(name) if within && !orphaned || acl::may_be_entry(text) => acl::vague(name, builder),
+            _ => {}
+        }
+    }
+
+    /// Lines were cut out here: of the present block, too.
+    pub(in crate::policy) fn cut_out(&self, builder: &mut Builder) {
+        undo::cut_out(&self.block, builder);
     }
 
     fn transform_set(&mut self, name: &str, listed: &[&str], builder: &mut Builder) -> Read {
         self.block = Block::TransformSet(name.to_owned());
-        // What stands behind the transforms may be another command, with a key.
-        let known = redact::transforms(listed);
-        let words = known.join(" ");
-        let cite = builder.cite_made(format!("crypto ipsec transform-set {name} {words}").trim_end());
-        if known.len() < listed.len() {
-            builder.wrong("a transform set has words that are no transforms");
-        } else if let Err(error) = words.parse::<Suite>() {
-            builder.wrong(&format!("the transform set is not understood: {error}"));
-        }
-        if let Some(router) = builder.router() {
-            router.transform_sets.insert(name.to_owned(), TransformSet { words, mode: None, cite });
-        }
-        Read::Understood
+        transforms::begin(name, listed, builder)
     }
 
     /// What follows `crypto map`.
@@ -345,36 +396,5 @@ impl Cisco {
             acl::Opened::Line => Read::Understood,
             acl::Opened::Foreign => Read::Foreign,
         }
-    }
-}
-
-fn transform_set_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
-    let mode = match words {
-        ["mode", "tunnel", ..] => Mode::Tunnel,
-        ["mode", "transport", ..] => Mode::Transport,
-        _ => return Read::Foreign,
-    };
-    let cite = builder.cite_made(&format!("mode {}", mode.name()));
-    if let Some(set) = builder.router().and_then(|router| router.transform_sets.get_mut(name)) {
-        set.mode = Some((mode, cite));
-    }
-    Read::Understood
-}
-
-fn profile_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
-    match words {
-        ["set", "transform-set", sets @ ..] => {
-            let cite = map::sets_cite(sets, builder);
-            if let Some(profile) = builder.router().and_then(|router| router.profiles.get_mut(name)) {
-                profile.extend(redact::names(sets).iter().map(|set| ((*set).to_owned(), cite.clone())));
-            }
-            Read::Understood
-        }
-        ["set", "pfs", ..] => {
-            builder.wrong(map::PFS);
-            Read::Understood
-        }
-        ["set", ..] => Read::Understood,
-        _ => Read::Foreign,
     }
 }

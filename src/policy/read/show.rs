@@ -3,9 +3,9 @@
 use crate::model::{Address, Protocol};
 use crate::policy::facts::builder::Builder;
 use crate::policy::facts::counted;
-use crate::policy::facts::counted::Flow;
+use crate::policy::facts::counted::{Counters, Flow};
 use crate::policy::facts::redact;
-use crate::policy::facts::router::{Counters, Display, InForce, Installed, Mode, Way};
+use crate::policy::facts::router::{Display, InForce, Installed, Mode, Way};
 use crate::policy::facts::selector::{Net, Selector};
 use crate::policy::form::paste::Read;
 use crate::policy::words::{address, endpoint, spi};
@@ -57,6 +57,8 @@ pub(in crate::policy) struct Show {
     local: Option<Address>,
     remote: Option<Address>,
     local_net: Option<Net>,
+    /// Whether the last selector of the router is of this flow.
+    selects: bool,
     /// What the SAs below a heading are.
     group: Option<(Way, Protocol)>,
     encapsulated: Option<(u64, crate::policy::Cite)>,
@@ -88,10 +90,9 @@ impl Show {
             }
             ["local", "ident", _, value] | ["local", "ident", value] => self.local_net = ident(value),
             ["remote", "ident", _, value] | ["remote", "ident", value] => self.selector(text, value, builder),
-            ["current_peer" | "current_peer:", peer, ..] => self.remote = endpoint(peer),
+            ["current_peer" | "current_peer:", peer, ..] => self.place(None, endpoint(peer), builder),
             ["local", "crypto", "endpt.:" | "endpt:", local, "remote", "crypto", _, remote] => {
-                self.local = endpoint(local).or(self.local);
-                self.remote = endpoint(remote).or(self.remote);
+                self.place(endpoint(local), endpoint(remote).or(self.remote), builder);
             }
             ["#pkts", "encaps:", count, ..] => {
                 self.encapsulated = number(count).map(|count| (count, builder.cite(&counts(text))));
@@ -118,6 +119,7 @@ impl Show {
                 });
             }
             ["no", "sa", "timing"] => {}
+            ["sa", "timing:", ..] => negotiated(builder),
             ["in", "use", "settings", ..] => {
                 let mode = if text.contains("Transport") { Mode::Transport } else { Mode::Tunnel };
                 let udp = text.contains("UDP");
@@ -141,6 +143,7 @@ impl Show {
     }
 
     fn selector(&mut self, text: &str, value: &str, builder: &mut Builder) {
+        self.selects = false;
         let (Some(src), Some(dst)) = (self.local_net, ident(value)) else { return };
         let protocol = match value.trim_matches(['(', ')']).split('/').nth(2) {
             Some("0") | None => "ip".to_owned(),
@@ -151,6 +154,16 @@ impl Show {
         let (local, remote) = (self.local, self.remote);
         if let Some(router) = builder.router() {
             router.selectors.push(InForce { selector, way: None, local, remote, cite });
+            self.selects = true;
+        }
+    }
+
+    /// The ends of the tunnel stand below what it selects.
+    fn place(&mut self, local: Option<Address>, remote: Option<Address>, builder: &mut Builder) {
+        (self.local, self.remote) = (local.or(self.local), remote);
+        let last = builder.continues().and_then(|router| router.selectors.last_mut());
+        if let Some(one) = last.filter(|_| self.selects) {
+            (one.local, one.remote) = (one.local.or(self.local), one.remote.or(self.remote));
         }
     }
 
@@ -159,8 +172,8 @@ impl Show {
         let cite = builder.cite(&counts(text));
         let (local, remote) = (self.local, self.remote);
         if let (Some(encapsulated), Some(router)) = (count, builder.router()) {
-            let (decapsulated, trouble) = (None, Vec::new());
-            router.flows.push(Flow { local, remote, encapsulated, decapsulated, trouble, cites: vec![cite] });
+            let (decapsulated, opened, trouble) = (None, None, Vec::new());
+            router.flows.push(Flow { local, remote, encapsulated, decapsulated, opened, trouble, cites: vec![cite] });
         }
     }
 
@@ -169,6 +182,7 @@ impl Show {
         let flow = builder.router().and_then(|router| router.flows.last_mut());
         if let Some(flow) = flow.filter(|flow| flow.decapsulated.is_none()) {
             flow.decapsulated = number(count);
+            flow.opened = counted::opened(text);
             flow.cites.push(cite.clone());
         }
         if let (Some((encapsulated, first)), Some(decapsulated)) = (self.encapsulated.take(), number(count))
@@ -201,6 +215,13 @@ fn errors(text: &str, builder: &mut Builder) {
     if let Some(flow) = builder.router().and_then(|router| router.flows.last_mut()).filter(|_| !trouble.is_empty()) {
         flow.trouble.extend(trouble);
         flow.cites.push(cite);
+    }
+}
+
+/// SAs with a lifetime were made by IKE.
+fn negotiated(builder: &mut Builder) {
+    if let Some(router) = builder.continues() {
+        router.forwarding.negotiated = true;
     }
 }
 

@@ -15,12 +15,24 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
         .collect();
     routers.dedup();
     for (a, b) in routers {
+        problems.extend([(a, b), (b, a)].into_iter().filter_map(|(at, other)| switched_off(view, at, other)));
         for version in [1, 2] {
             problems.extend(policy_problem(view, a, b, version));
         }
         problems.extend(key_problem(view, a, b));
     }
     problems
+}
+
+/// A router whose entry negotiates, and whose IKE is off.
+fn switched_off(view: &View<'_>, at: usize, other: usize) -> Option<Problem> {
+    let off = view.policies.routers.get(at)?.forwarding.ike_off.as_ref()?;
+    let (name, far) = (view.name(at), view.name(other));
+    let evidence = format!(
+        "{name} negotiates with {far} (ipsec-isakmp) and has IKE switched off (`no crypto isakmp enable`): no SA comes up. \
+         `crypto isakmp enable` switches it on."
+    );
+    Some(Problem::new("config-ike-mismatch", evidence).about(name).lines(view.policies, at, [off]))
 }
 
 fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Problem> {
@@ -49,7 +61,7 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     let cites =
         |policies: &[&IkePolicy]| policies.iter().flat_map(|policy| policy.cites.clone()).collect::<Vec<Cite>>();
     let mut lines = fix::global(None, lines);
-    lines.push("clear crypto isakmp".to_owned());
+    lines.push(if version == 1 { "clear crypto isakmp" } else { "clear crypto ikev2 sa" }.to_owned());
     let problem = Problem::new("config-ike-mismatch", evidence)
         .about(format!("{a_host} < > {b_host}"))
         .lines(view.policies, a, &cites(&ours))

@@ -4,6 +4,7 @@ use crate::model::{Protocol, Spi};
 use crate::policy::facts::router::{Keying, MapEntry, Router, SessionKey};
 use crate::policy::facts::stated::{ios_suite, sets, uses};
 use crate::policy::lint::Facing;
+use crate::policy::lint::maps::session::{doubled, key};
 use crate::policy::{Cite, Problem, TransformSet, View, fix};
 use crate::transform::Suite;
 
@@ -28,7 +29,7 @@ impl<'e> Gaps<'e> {
         };
         let lacking = ways
             .into_iter()
-            .filter(|_| !entry.keys.is_empty())
+            .filter(|_| !entry.keys.is_empty() && !entry.unread.keys)
             .filter(|(protocol, inbound)| uses(words, *protocol) && !given(*protocol, *inbound))
             .collect();
         let (used, unused): (Vec<_>, Vec<_>) = entry.keys.iter().partition(|key| uses(words, key.protocol));
@@ -132,6 +133,8 @@ fn unused(
             lacking.iter().map(|(protocol, inbound)| format!("{} {}", way(*inbound), protocol.title())).collect();
         evidence.push_str(&format!("; keys that it needs are missing: {}", listed.join(", ")));
     }
+    let doubled: Vec<&SessionKey> = lacking.iter().filter_map(|(protocol, _)| doubled(entry, *protocol)).collect();
+    evidence.push_str(&doubled.first().map(|old| twice(entry, old)).unwrap_or_default());
     evidence.push('.');
     if lacking.iter().any(|(_, inbound)| !inbound) {
         evidence.push_str(" Packets leave with SPI 0 and the peer drops them, while the SAs are shown as active.");
@@ -142,7 +145,7 @@ fn unused(
         );
     }
     let silent = router.counters.iter().filter(|counters| counters.encapsulated > 0 && counters.decapsulated == 0);
-    let mut cited: Vec<&Cite> = unused.iter().map(|key| &key.cite).collect();
+    let mut cited: Vec<&Cite> = unused.iter().map(|key| &key.cite).chain(doubled.iter().map(|old| &old.cite)).collect();
     for counters in silent.take(1) {
         evidence.push_str(&format!(
             " Its own counters agree: it encrypts, never decrypts ({} packets encapsulated, 0 decapsulated).",
@@ -164,12 +167,43 @@ fn unused(
         lines.push(format!("no set session-key {} {}", way(key.inbound), key.protocol.name()));
     }
     for (protocol, inbound) in lacking {
-        // What the peer states is the number that was meant; else the one of the line that is not used.
-        let stated = theirs.and_then(|peer| peer.number(*protocol, *inbound));
-        let spi = stated.or_else(|| unused.iter().find(|key| key.inbound == *inbound).map(|key| key.spi));
-        lines.push(fix::session_key(*inbound, *protocol, spi, suite.as_ref()));
+        lines.extend(entered(entry, (*protocol, *inbound), unused, theirs, suite.as_ref()));
     }
     problem.fix(name, fix::in_map(entry, lines))
+}
+
+/// Says that two lines of an entry have one direction word.
+fn twice(entry: &MapEntry, old: &SessionKey) -> String {
+    let later = key(entry, old.protocol, old.inbound);
+    format!(
+        "; two of its lines are {} {}, SPI {} and then {}, of which the second replaces the first: one of the two has the wrong direction \
+         word",
+        way(old.inbound),
+        old.protocol.title(),
+        old.spi.0,
+        later.map_or(0, |key| key.spi.0)
+    )
+}
+
+/// The lines that enter keys of a direction that has none.
+fn entered(
+    entry: &MapEntry,
+    (protocol, inbound): (Protocol, bool),
+    unused: &[&SessionKey],
+    theirs: Option<&Peer<'_>>,
+    suite: Option<&Suite>,
+) -> Vec<String> {
+    let typed = |inbound: bool, spi: Option<Spi>| fix::session_key(inbound, protocol, spi, suite);
+    let old = doubled(entry, protocol);
+    if let Some((old, later)) = old.and_then(|old| Some((old, key(entry, protocol, old.inbound)?))) {
+        // The line that the peer has as the other end of a direction is that direction's.
+        let turned = theirs.and_then(|peer| peer.number(protocol, old.inbound)) == Some(later.spi);
+        let (first, second) = if turned { (later.spi, old.spi) } else { (old.spi, later.spi) };
+        return vec![typed(old.inbound, Some(first)), typed(inbound, Some(second))];
+    }
+    // What the peer states is the number that was meant; else the one of the line that is not used.
+    let stated = theirs.and_then(|peer| peer.number(protocol, inbound));
+    vec![typed(inbound, stated.or_else(|| unused.iter().find(|key| key.inbound == inbound).map(|key| key.spi)))]
 }
 
 /// Lines that have one of the two keys that the transform set asks for.

@@ -1,7 +1,7 @@
 //! An SA that one router has in its configuration (`ipsec-manual` of Cisco IOS) and the other one in its kernel or in a display: what
 //! the two must have in common beside SPI and keys.
 
-use crate::policy::facts::router::{Keying, Numbering};
+use crate::policy::facts::router::{Display, Keying, Numbering};
 use crate::policy::facts::stated::{Basis, Stated};
 use crate::policy::lint::{agree, blame, linux, part_of};
 use crate::policy::{Mode, Problem, View};
@@ -14,8 +14,15 @@ pub(super) fn problems(view: &View<'_>, out: &Stated, inward: &Stated) -> Vec<Pr
     // Other makers' rules are not known; an old display of the same maker may be of other SAs.
     let ios = entry.is_some_and(|entry| entry.keying == Keying::Manual)
         && router.is_some_and(|router| router.maker.is_none());
-    if !ios || !linux::is_state(view, shown) {
+    if !ios {
         return Vec::new();
+    }
+    if !linux::is_state(view, shown) {
+        // Two routers of one maker: the other one's display names the algorithms of the same SA.
+        let display = view.policies.routers.get(shown.router).filter(|router| router.maker.is_none());
+        let cisco = display.is_some_and(|router| router.installed.iter().all(|sa| sa.display == Display::Cisco));
+        let same = cisco && manual.spi == shown.spi && shown.basis == Basis::InForce;
+        return if same { algorithms(view, manual, shown).into_iter().collect() } else { Vec::new() };
     }
     [algorithms(view, manual, shown), mode(view, manual, shown), numbers(view, manual, shown), udp(view, manual, shown)]
         .into_iter()

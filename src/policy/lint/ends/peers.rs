@@ -27,6 +27,8 @@ pub(in crate::policy::lint) fn facing(view: &View<'_>) -> Vec<Facing> {
                     Some((back, true)) => {
                         pairs.insert(ordered((router, map), (other, back)));
                     }
+                    // An entry that could not be read may be the one that answers.
+                    Some((back, false)) if may_have_more(view, (other, back)) => {}
                     Some((back, false)) => {
                         presumed.entry((other, back)).or_default().insert(ordered((router, map), (other, back)));
                     }
@@ -56,6 +58,12 @@ pub(in crate::policy::lint) fn facing(view: &View<'_>) -> Vec<Facing> {
     let left: Vec<Place> = places(view).into_iter().filter(|at| !paired(&pairs, *at)).collect();
     pairs.extend(by_contents(view, &left));
     pairs.into_iter().collect()
+}
+
+/// Whether lines that could not be read speak of the map of an entry.
+fn may_have_more(view: &View<'_>, at: Place) -> bool {
+    let router = view.policies.routers.get(at.0);
+    router.is_some_and(|router| view.entry(at.0, at.1).is_some_and(|entry| router.forwarding.may_have(&entry.name)))
 }
 
 /// Whether one of two entries has another counterpart at the same router, for which more speaks.
@@ -313,7 +321,12 @@ fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
         .lines(view.policies, there.0, other.peers.iter().map(|(_, cite)| cite))
         .lines(view.policies, here.0, cites);
     let lines = vec![format!("no set peer {peer}"), format!("set peer {address}")];
-    let lines = if other.number == 0 { Vec::new() } else { fix::in_map_to(other, Some(*address), lines) };
+    let mut lines = if other.number == 0 { Vec::new() } else { fix::in_map_to(other, Some(*address), lines) };
+    // The pre-shared key has the address of the peer, too.
+    let key = view.policies.routers.get(there.0).filter(|_| other.keying == Keying::Ike && !lines.is_empty());
+    if let Some(key) = key.and_then(|router| super::pre_shared::line_for(router, *address)) {
+        lines.insert(1, key);
+    }
     let unknown = !view.owners.contains_key(peer);
     if unknown && !addresses.iter().any(|address| near::mistyped(*peer, *address)) {
         return Some(translated(problem, name, *peer));

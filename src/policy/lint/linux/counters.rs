@@ -66,7 +66,8 @@ fn failed(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> 
     );
     // Counters outlive a correction of the other end, and comparison of keys says more than they do.
     let severity = match (compared, all) {
-        (true, _) => Severity::Note,
+        (true, true) => Severity::Warning,
+        (true, false) => Severity::Note,
         (false, true) => Severity::Error,
         (false, false) => Severity::Warning,
     };

@@ -41,6 +41,9 @@ fn end<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<End<'v>> {
     let router = view.policies.routers.get(at.0)?;
     let entry = view.entry(at.0, at.1)?;
     let (name, _) = entry.acl.as_ref()?;
+    if !router.acls.contains_key(name) && router.forwarding.may_have(name) {
+        return None;
+    }
     let name = near::resolved(name, router.acls.keys().map(String::as_str))?;
     let list = router.acls.get(name)?;
     // A list of which a line is not known may select anything.
@@ -156,8 +159,8 @@ fn laid(mut problem: Problem, a: &End<'_>, b: &End<'_>, verdicts: Vec<Verdict>) 
 /// The lines that take wrong lines out of a list and put right ones in.
 fn typed(end: &End<'_>, verdicts: &[&Verdict]) -> Vec<String> {
     let lines = end.list.permits.iter().map(|(_, cite)| cite).chain(end.list.denies.iter().map(|denied| &denied.cite));
-    // A line that was written with groups stands for several.
-    if lines.clone().any(|cite| cite.text.contains("object-group")) {
+    // A line that was written with groups stands for several, and a standard list takes no extended lines.
+    if is_standard(end.name) || lines.clone().any(|cite| cite.text.contains("object-group")) {
         return Vec::new();
     }
     let removed: BTreeSet<&str> = verdicts.iter().flat_map(|verdict| &verdict.removed).map(String::as_str).collect();
@@ -182,6 +185,11 @@ fn typed(end: &End<'_>, verdicts: &[&Verdict]) -> Vec<String> {
         all
     };
     fix::global(end.peer, all)
+}
+
+/// Whether a list's number is one of those that select sources alone.
+pub(in crate::policy::lint) fn is_standard(name: &str) -> bool {
+    matches!(name.parse::<u32>(), Ok(1..=99 | 1_300..=1_999))
 }
 
 /// The lines of a list as they follow each other.
@@ -263,6 +271,9 @@ fn of_two(a: &End<'_>, b: &End<'_>, mine: &Selector, theirs: &Selector) -> Verdi
             return change(Side::B, Some("its line takes everything, and the other router's list is specific"));
         }
         _ => {}
+    }
+    if let Some(side) = super::gre::beside(a.router, b.router, mine, theirs) {
+        return change(side, Some(super::gre::BECAUSE));
     }
     let netmask = |one: &Selector| [one.src, one.dst].iter().any(Net::is_netmask_for_wildcard);
     match (netmask(mine), netmask(theirs)) {

@@ -1,6 +1,6 @@
 //! Manual entries that face each other: SPIs and keys of each direction.
 
-use super::session::{differ, key, keys_differ, keys_in_common, same_keys};
+use super::session::{differ, doubled, key, keys_differ, keys_in_common, same_keys};
 use crate::model::{Protocol, SaKey};
 use crate::policy::facts::router::{Keying, SessionKey};
 use crate::policy::facts::slip::slip;
@@ -83,6 +83,10 @@ impl Pair<'_> {
     }
 
     fn compare(&self, protocol: Protocol, problems: &mut Vec<Problem>) {
+        // Which of its two lines of one direction is which is not known before one of them is typed anew (`keys` has the lines).
+        if doubled(self.a, protocol).is_some() || doubled(self.b, protocol).is_some() {
+            return;
+        }
         let [a_out, a_in, b_out, b_in] = [(self.a, false), (self.a, true), (self.b, false), (self.b, true)]
             .map(|(entry, inbound)| key(entry, protocol, inbound));
         let mut directions = Vec::new();

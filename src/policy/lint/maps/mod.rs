@@ -1,9 +1,11 @@
 //! Crypto maps, access lists and transform sets of one router, and against its peer's.
 
 pub(super) mod acl;
+mod bare;
 pub(super) mod entries;
+pub(super) mod gre;
 pub(super) mod overlap;
 pub(super) mod placement;
 pub(super) mod references;
-mod session;
+pub(super) mod session;
 pub(super) mod sets;

@@ -37,7 +37,7 @@ fn list<'r>(router: &'r Router, entry: &MapEntry) -> Option<(&'r str, &'r Acl)> 
 }
 
 /// Whether an access list takes every packet of a selector.
-fn takes(list: &Acl, selector: &Selector) -> bool {
+pub(in crate::policy::lint) fn takes(list: &Acl, selector: &Selector) -> bool {
     let covering = list.permits.iter().position(|(permit, _)| permit.covers(selector));
     covering.is_some_and(|at| !list.denies.iter().any(|denied| denied.behind <= at && denied.may_touch(selector)))
 }

@@ -12,7 +12,10 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
     let mut problems: Vec<Problem> = facing
         .iter()
         .flat_map(|pair| pair.both_ways())
-        .filter_map(|(here, there)| misplaced(view, here, there).map(|found| found.problem(view, here, there)))
+        .filter_map(|(here, there)| {
+            let found = misplaced(view, here, there).map(|found| found.problem(view, here, there));
+            found.or_else(|| super::bare::problem(view, here, there))
+        })
         .collect();
     for (at, router) in view.policies.routers.iter().enumerate().filter(|(_, router)| configures_interfaces(router)) {
         // A map that does not exist stands on an interface: that line is at fault (`references`).
@@ -37,7 +40,7 @@ pub(in crate::policy::lint) fn configures_interfaces(router: &Router) -> bool {
     named || router.interfaces.values().any(|interface| !interface.addresses.is_empty())
 }
 
-fn carriers<'r>(router: &'r Router, map: &str) -> Vec<(&'r String, &'r Cite)> {
+pub(super) fn carriers<'r>(router: &'r Router, map: &str) -> Vec<(&'r String, &'r Cite)> {
     let of = |(name, interface): (&'r String, &'r crate::policy::Interface)| {
         let (carried, cite) = interface.map.as_ref()?;
         (carried == map).then_some((name, cite))
@@ -48,7 +51,8 @@ fn carriers<'r>(router: &'r Router, map: &str) -> Vec<(&'r String, &'r Cite)> {
 /// Whether an entry's map is on no interface, and no other entry does its work.
 fn is_idle(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> bool {
     let Some(entry) = view.entry(at.0, at.1) else { return false };
-    if !carriers(router, &entry.name).is_empty() {
+    // A line that could not be read may put it on an interface.
+    if !carriers(router, &entry.name).is_empty() || router.forwarding.may_have(&entry.name) {
         return false;
     }
     let applied = |map: &str| !carriers(router, map).is_empty();

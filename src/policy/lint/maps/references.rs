@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use super::acl::is_standard;
 use super::placement::configures_interfaces;
 use super::sets;
 use crate::model::report::Severity;
@@ -45,7 +46,7 @@ fn interfaces(view: &View<'_>, at: usize, router: &Router) -> Vec<Problem> {
         let Some((map, cite)) = interface.map.as_ref().filter(|(map, _)| !maps.contains(map.as_str())) else {
             continue;
         };
-        if maps.is_empty() {
+        if maps.is_empty() || router.forwarding.may_have(map) {
             continue;
         }
         let idle: Vec<&str> = maps.iter().copied().filter(|map| !carried.contains(map)).collect();
@@ -107,7 +108,8 @@ impl Subject<'_> {
             .collect();
         let unused = || {
             self.router.acls.iter().filter(|(list, acl)| {
-                !used.contains(list.as_str()) && !filters.contains(list.as_str()) && !acl.permits.is_empty()
+                let extended = !is_standard(list);
+                extended && !used.contains(list.as_str()) && !filters.contains(list.as_str()) && !acl.permits.is_empty()
             })
         };
         let theirs = self.there.and_then(|there| {
@@ -124,7 +126,16 @@ impl Subject<'_> {
         let close = name.and_then(|name| {
             near::meant(name, mirroring.iter().copied())
                 .or_else(|| near::meant(name, unused().map(|(list, _)| list.as_str())))
-                .or_else(|| near::meant(name, self.router.acls.keys().map(String::as_str)))
+                .or_else(|| {
+                    near::meant(
+                        name,
+                        self.router
+                            .acls
+                            .keys()
+                            .map(String::as_str)
+                            .filter(|list| !is_standard(list) && !used.contains(list)),
+                    )
+                })
         });
         match mirroring.as_slice() {
             [one] => Some((*one).to_owned()),
@@ -136,7 +147,8 @@ impl Subject<'_> {
         let given = !self.router.acls.is_empty();
         match &self.entry.acl {
             Some((name, cite)) => {
-                if self.router.acls.contains_key(name) || !(given || configures_interfaces(self.router)) {
+                let known = self.router.acls.contains_key(name) || self.router.forwarding.may_have(name);
+                if known || !(given || configures_interfaces(self.router)) {
                     return None;
                 }
                 let meant = self.meant_list(Some(name));
@@ -155,7 +167,7 @@ impl Subject<'_> {
                     meant.map(|meant| vec![format!("no match address {name}"), format!("match address {meant}")]);
                 Some(self.typed(problem, lines))
             }
-            None if self.is_bare() || !(given || configures_interfaces(self.router)) => None,
+            None if self.entry.unread.list || self.is_bare() || !(given || configures_interfaces(self.router)) => None,
             None => {
                 let meant = self.meant_list(None);
                 let mut what = "has no access list (`match address`), so the entry is incomplete".to_owned();
@@ -206,11 +218,13 @@ impl Subject<'_> {
             .entry
             .transform_sets
             .iter()
-            .find(|(name, _)| !transform_sets.contains_key(name) && !forwarding.vague_sets.contains(name));
+            .find(|(name, _)| !transform_sets.contains_key(name) && !forwarding.may_have(name));
         let named = missing.map(|(name, _)| name.as_str());
         let only = self.entry.transform_sets.len() <= 1;
         // Of other makers, what IKE may choose from is not kept.
-        let unread = self.entry.unread.proposals || self.router.maker.is_some() && self.entry.keying == Keying::Ike;
+        let unread = self.entry.unread.sets
+            || self.entry.unread.proposals
+            || self.router.maker.is_some() && self.entry.keying == Keying::Ike;
         if named.is_none() && (!self.entry.transform_sets.is_empty() || unread || self.is_bare()) {
             return None;
         }
@@ -230,6 +244,10 @@ impl Subject<'_> {
         }
         let cite = missing.map_or(&self.entry.cite, |(_, cite)| cite);
         let problem = self.problem(code, &(what + ".")).lines(self.view.policies, self.at.0, [cite]);
+        // One set that exists is enough, and what follows it may be a note.
+        if self.entry.transform_sets.iter().any(|(name, _)| transform_sets.contains_key(name)) {
+            return Some(problem.severity(Severity::Note));
+        }
         Some(self.typed(problem, meant.filter(|_| only).map(|meant| vec![format!("set transform-set {meant}")])))
     }
 

@@ -5,8 +5,17 @@ use crate::policy::facts::router::SessionKey;
 use crate::policy::{MapEntry, Secret};
 
 /// The session key of a direction.
-pub(super) fn key(entry: &MapEntry, protocol: Protocol, inbound: bool) -> Option<&SessionKey> {
+pub(in crate::policy::lint) fn key(entry: &MapEntry, protocol: Protocol, inbound: bool) -> Option<&SessionKey> {
     entry.keys.iter().find(|key| key.protocol == protocol && key.inbound == inbound)
+}
+
+/// The session key that a later line of the same direction word replaced, where the other direction has none: one of the two words is
+/// the wrong one.
+pub(in crate::policy::lint) fn doubled(entry: &MapEntry, protocol: Protocol) -> Option<&SessionKey> {
+    let (inbound, outbound) = (key(entry, protocol, true), key(entry, protocol, false));
+    let one = inbound.is_some() != outbound.is_some();
+    let same = |old: &&SessionKey| old.protocol == protocol && old.inbound == inbound.is_some();
+    entry.replaced.iter().rev().find(|old| one && same(old))
 }
 
 /// Whether two keys can be compared and differ.

@@ -2,7 +2,7 @@
 
 use crate::model::Address;
 use crate::policy::facts::builder::Builder;
-use crate::policy::facts::forwarding::{End, Grouped};
+use crate::policy::facts::forwarding::{End, Grouped, like};
 use crate::policy::facts::router::{Acl, Denied};
 use crate::policy::facts::selector::{Net, Selector};
 use crate::policy::form::paste::Read;
@@ -42,6 +42,7 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
             if line(name, text, rest, builder) == Read::Understood {
                 Opened::Line
             } else {
+                vague(name, builder);
                 Opened::Foreign
             }
         }
@@ -52,6 +53,7 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
 /// `permit ip host A host B`, with or without a number before it.
 pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
     let (all, numbered) = (words, text.starts_with("access-list "));
+    ordered(name, words, builder);
     let words = match words {
         ["sequence", _, rest @ ..] => rest,
         [number, rest @ ..] if number.bytes().all(|b| b.is_ascii_digit()) => rest,
@@ -63,10 +65,21 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
         grouped(name, *how == "permit", rest, &all.join(" "), builder);
         return Read::Understood;
     }
+    // A standard list names sources alone.
+    let extended: Vec<&str>;
+    let words = match words {
+        [how @ ("permit" | "deny"), rest @ ..] if is_source(rest) => {
+            extended = standard(how, rest);
+            extended.as_slice()
+        }
+        words => words,
+    };
     match words {
         ["remark", ..] => Read::Understood,
         ["deny", rest @ ..] => {
-            let selector = selector(rest, builder).map(|(selector, _)| selector);
+            let (selector, behind) =
+                selector(rest, builder).map(|(selector, behind)| (Some(selector), behind)).unwrap_or_default();
+            conditional(name, behind, builder);
             let shown =
                 selector.as_ref().map_or_else(|| "deny".to_owned(), |selector| format!("deny {}", selector.typed()));
             let cite = builder.cite(&shown);
@@ -78,35 +91,84 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
             Read::Understood
         }
         ["permit", rest @ ..] => {
-            match selector(rest, builder) {
-                Some((selector, behind)) => {
-                    if unknown(&selector) {
-                        vague(name, builder);
-                        builder
-                            .wrong("a protocol or port by a name that is not known: the access list is not compared");
-                    }
-                    // Only what was read is cited: another command, with a key, may stand behind it.
-                    let read = all.get(..all.len() - behind.len()).unwrap_or_default().join(" ");
-                    let prefix = if numbered { format!("access-list {name} ") } else { String::new() };
-                    let cite = builder.cite(&format!("{prefix}{read}"));
-                    if let Some(router) = builder.router() {
-                        let acl = router.acls.entry(name.to_owned());
-                        acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() })
-                            .permits
-                            .push((selector, cite));
-                    }
-                }
-                None => {
-                    vague(name, builder);
-                    builder.wrong(
-                        "an access list line that cannot be read: addresses with wildcard, host, any or a prefix",
-                    );
-                }
-            }
+            permitted(name, numbered, all, rest, builder);
             Read::Understood
         }
         _ => Read::Foreign,
     }
+}
+
+/// Notes where the number of a line says that it stands before one that was read earlier, or at certain times only.
+fn ordered(name: &str, words: &[&str], builder: &mut Builder) {
+    let number = match words {
+        ["sequence", number, ..] | [number, ..] => number.parse::<u32>().ok(),
+        [] => None,
+    };
+    let timed = words.iter().any(|word| matches!(*word, "time-range" | "inactive" | "fragments"));
+    let Some(router) = builder.router() else { return };
+    let last = router.forwarding.sequence.get(name).copied();
+    let own = number.or_else(|| last.map(|last| last.saturating_add(10)));
+    if timed || last.zip(own).is_some_and(|(last, own)| own <= last) {
+        router.forwarding.unsure.insert(name.to_owned());
+    }
+    if let Some(own) = own {
+        router.forwarding.sequence.insert(name.to_owned(), own);
+    }
+}
+
+/// Notes that a line takes less than its protocol, addresses and ports say.
+fn conditional(name: &str, behind: &[&str], builder: &mut Builder) {
+    if behind.first().is_none_or(|word| matches!(*word, "log" | "log-input")) {
+        return;
+    }
+    if let Some(router) = builder.router() {
+        router.forwarding.unsure.insert(name.to_owned());
+    }
+}
+
+/// A line that permits what it selects; `all` are its words, `numbered` where the list's name stood before them.
+fn permitted(name: &str, numbered: bool, all: &[&str], selecting: &[&str], builder: &mut Builder) {
+    let Some((selector, behind)) = selector(selecting, builder) else {
+        vague(name, builder);
+        builder.wrong("an access list line that cannot be read: addresses with wildcard, host, any or a prefix");
+        return;
+    };
+    if unknown(&selector) {
+        vague(name, builder);
+        builder.wrong("a protocol or port by a name that is not known: the access list is not compared");
+    }
+    conditional(name, behind, builder);
+    // Only what was read is cited: another command, with a key, may stand behind it.
+    let read = all.get(..all.len() - behind.len()).unwrap_or_default().join(" ");
+    let prefix = if numbered { format!("access-list {name} ") } else { String::new() };
+    let cite = builder.cite(&format!("{prefix}{read}"));
+    if let Some(router) = builder.router() {
+        let acl = router.acls.entry(name.to_owned());
+        acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() })
+            .permits
+            .push((selector, cite));
+    }
+}
+
+/// Whether a line begins with a source in place of a protocol: `permit 10.0.0.0 0.255.255.255`, `permit host 10.0.0.1`, `permit any`.
+fn is_source(words: &[&str]) -> bool {
+    match words {
+        ["any" | "host", ..] => true,
+        [first, ..] => address(first).is_some(),
+        [] => false,
+    }
+}
+
+/// The line of a standard list in the words of an extended one.
+fn standard<'w>(how: &'w str, words: &[&'w str]) -> Vec<&'w str> {
+    let source: Vec<&str> = match words {
+        ["any", ..] => vec!["any"],
+        ["host", host, ..] => vec!["host", host],
+        [base, wildcard, ..] if address(wildcard).is_some() => vec![base, wildcard],
+        [host, ..] => vec!["host", host],
+        [] => Vec::new(),
+    };
+    [how, "ip"].into_iter().chain(source).chain(["any"]).collect()
 }
 
 /// Whether the number of a protocol or port is not known.
@@ -115,8 +177,20 @@ fn unknown(selector: &Selector) -> bool {
     names::protocol(&selector.protocol).is_none() || ports.iter().any(|port| names::ports(port).is_none())
 }
 
+/// Whether a line that is not understood may be one of a list: it has a word of such lines, or two addresses.
+pub(super) fn may_be_entry(text: &str) -> bool {
+    let words = || text.split(' ');
+    let numbered = words().next().is_some_and(|first| first.bytes().all(|b| b.is_ascii_digit()));
+    let ends = words().filter(|word| matches!(*word, "any" | "host") || address(word).is_some()).count();
+    let near = |word: &str| {
+        let begins = word.len() <= 6 && (word.starts_with("per") || word.starts_with("den"));
+        begins || like(word, "permit") || like(word, "deny")
+    };
+    numbered || ends >= 2 || words().take(2).any(near)
+}
+
 /// Notes that a list selects what is not known here.
-fn vague(name: &str, builder: &mut Builder) {
+pub(super) fn vague(name: &str, builder: &mut Builder) {
     if let Some(router) = builder.router() {
         router.forwarding.vague.insert(name.to_owned());
     }

@@ -1,10 +1,11 @@
 //! Lines about interfaces, routes and groups that are not IPsec's own.
 
+use crate::model::Address;
 use crate::policy::facts::builder::Builder;
-use crate::policy::facts::forwarding::{Grouped, Port, Route};
+use crate::policy::facts::forwarding::{Grouped, NatList, Port, Route};
 use crate::policy::facts::router::{Denied, Router};
 use crate::policy::form::paste::Read;
-use crate::policy::words::address;
+use crate::policy::words::{address, is_digits};
 use crate::policy::{Net, limits};
 
 /// A line of an interface.
@@ -26,7 +27,25 @@ pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) 
             let lender = format!("{lender}{}", rest.first().unwrap_or(&""));
             edit(builder, &|port| port.unnumbered = Some(lender.clone()));
         }
-        ["ip", "address", "dhcp" | "negotiated", ..] => edit(builder, &|port| port.leased = true),
+        ["ip", "address", "dhcp" | "negotiated", ..] | ["bridge-group", ..] => {
+            edit(builder, &|port| port.leased = true)
+        }
+        ["ip" | "ipv6", "address", given, ..] if !given.contains(['.', ':']) => {
+            edit(builder, &|port| port.leased = true)
+        }
+        ["tunnel", "mode", mode @ ..] if !mode.is_empty() => {
+            let mode = mode.iter().take(2).copied().collect::<Vec<_>>().join(" ");
+            edit(builder, &|port| port.tunnel_mode = Some((mode.clone(), cite.clone())));
+        }
+        ["tunnel", "key", key] if is_digits(key) => {
+            let cite = builder.cite_made(&format!("tunnel key {key}"));
+            edit(builder, &|port| port.tunnel_key = Some(((*key).to_owned(), cite.clone())));
+        }
+        ["ip", "nat", side @ ("inside" | "outside")] => {
+            edit(builder, &|port| port.nat_inside = Some(*side == "inside"))
+        }
+        ["ip", "nat", "inside", "source", ..] => return translation(words, builder),
+        ["no", "ip", "address"] => edit(builder, &|port| port.bare = Some(cite.clone())),
         ["standby" | "vrrp", _, "ip" | "ipv6", shared, ..] | ["standby", "ip", shared, ..] => {
             if let Some(shared) = address(shared) {
                 edit(builder, &|port| port.shared.push(shared));
@@ -43,6 +62,32 @@ pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) 
     Read::Understood
 }
 
+/// `ip nat inside source list LIST interface NAME overload`.
+pub(super) fn translation(words: &[&str], builder: &mut Builder) -> Read {
+    if let ["ip", "nat", "inside", "source", "static", local, ..] = words {
+        // One of a port leaves the rest of its host to the lists.
+        let host = address(local);
+        if let Some(router) = builder.router().filter(|_| !matches!(*local, "tcp" | "udp")) {
+            router.forwarding.static_nat.extend(host);
+            router.forwarding.other_nat |= host.is_none();
+        }
+    }
+    let ["ip", "nat", "inside", "source", "list", list, rest @ ..] = words else { return Read::Understood };
+    // That of a VRF is not for the interfaces of the router itself.
+    if rest.contains(&"vrf") {
+        return Read::Understood;
+    }
+    let onto = match rest {
+        ["interface", name, ..] => Some(super::interface_name(name)),
+        _ => None,
+    };
+    let cite = builder.cite(&words.iter().take(9).copied().collect::<Vec<_>>().join(" "));
+    if let Some(router) = builder.router().filter(|router| router.forwarding.translated.len() < limits::MAX_BLOCKS) {
+        router.forwarding.translated.push(NatList { list: (*list).to_owned(), onto, cite });
+    }
+    Read::Understood
+}
+
 /// The map of an interface leaves from the address that it shares with other routers.
 pub(super) fn redundant(name: &str, builder: &mut Builder) {
     if let Some(router) = builder.router() {
@@ -53,14 +98,14 @@ pub(super) fn redundant(name: &str, builder: &mut Builder) {
 /// `ip route NET MASK NEXT`, `ipv6 route NET/LEN NEXT`, and whatever else brings routes.
 pub(super) fn route(words: &[&str], builder: &mut Builder) -> Read {
     let (to, next) = match words {
-        ["ip", "route", to, mask, next, ..] => {
+        ["ip", "route", to, mask, next @ ..] if !next.is_empty() => {
             let mask: Option<std::net::Ipv4Addr> = mask.parse().ok();
             let net = address(to).zip(mask).map(|(to, mask)| Net::masked(to, u128::from(mask.to_bits())));
-            (net, *next)
+            (net, next)
         }
-        ["ipv6", "route", to, next, ..] => {
+        ["ipv6", "route", to, next @ ..] if !next.is_empty() => {
             let parts = to.split_once('/').and_then(|(to, length)| Some((address(to)?, length.parse().ok()?)));
-            (parts.and_then(|(to, length)| Net::prefix(to, length)), *next)
+            (parts.and_then(|(to, length)| Net::prefix(to, length)), next)
         }
         ["ip", "default-gateway" | "default-network", ..] => {
             if let Some(router) = builder.router() {
@@ -70,17 +115,42 @@ pub(super) fn route(words: &[&str], builder: &mut Builder) -> Read {
         }
         _ => return Read::Foreign,
     };
+    // One that is there only while something else is reached leads where it likes.
+    let (over, through) = if next.contains(&"track") { (None, None) } else { toward(next) };
+    let floating = next.contains(&"track") || distance(next).is_some_and(|distance| distance > 1);
     let cite = builder.cite(&words.iter().take(5).copied().collect::<Vec<_>>().join(" "));
     if let Some(router) = builder.router() {
         match to {
             Some(to) if router.forwarding.routes.len() < limits::MAX_BLOCKS => {
-                router.forwarding.routes.push(Route { to, over: address(next), cite });
+                router.forwarding.routes.push(Route { to, over, through, floating, cite });
             }
             // A route of a VRF, or one that cannot be read, may lead anywhere.
             _ => router.forwarding.other_routes = true,
         }
     }
     Read::Understood
+}
+
+/// The distance of a route: the number behind where it leads.
+fn distance(next: &[&str]) -> Option<u32> {
+    let mut before = "";
+    next.iter().skip(1).find_map(|word| {
+        let said = word.parse().ok().filter(|_| !matches!(before, "tag" | "name" | "Ethernet" | "track"));
+        before = word;
+        said
+    })
+}
+
+/// Where a route leads: over a router, out of an interface, or both.
+fn toward(next: &[&str]) -> (Option<Address>, Option<String>) {
+    match next {
+        [first, second, ..] if address(first).is_none() => (address(second), Some(super::interface_name(first))),
+        [first, ..] => {
+            let over = address(first);
+            (over, over.is_none().then(|| super::interface_name(first)))
+        }
+        [] => (None, None),
+    }
 }
 
 /// A line of `object-group network`.

@@ -1,5 +1,6 @@
 //! IKE policies, proposals and pre-shared keys.
 
+use crate::policy::Net;
 use crate::policy::facts::builder::Builder;
 use crate::policy::facts::router::{IkeKey, IkePolicy};
 use crate::policy::facts::secret::Secret;
@@ -23,13 +24,26 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
             pre_shared(rest, builder);
             Opened::Line
         }
-        [
-            "crypto",
-            "isakmp",
-            "enable" | "keepalive" | "identity" | "nat" | "invalid-spi-recovery" | "aggressive-mode",
-            ..,
-        ] => Opened::Line,
-        _ => Opened::Foreign,
+        ["crypto", "isakmp", "enable", ..] => {
+            if let Some(router) = builder.router() {
+                router.forwarding.ike_off = None;
+            }
+            Opened::Line
+        }
+        ["crypto", "isakmp", "keepalive" | "identity" | "nat" | "invalid-spi-recovery" | "aggressive-mode", ..] => {
+            Opened::Line
+        }
+        _ => {
+            elsewhere(builder);
+            Opened::Foreign
+        }
+    }
+}
+
+/// Notes that pre-shared keys may come from lines that are not read.
+pub(super) fn elsewhere(builder: &mut Builder) {
+    if let Some(router) = builder.router() {
+        router.forwarding.other_keys = true;
     }
 }
 
@@ -59,18 +73,24 @@ fn pre_shared(words: &[&str], builder: &mut Builder) {
         ["6" | "7", rest @ ..] if rest.len() >= 3 => (true, rest),
         words => (false, words),
     };
-    let [key, "address", peer, ..] = words else {
+    let [key, "address", peer, rest @ ..] = words else {
         builder.wrong("a pre-shared key without `address PEER` is not read");
+        elsewhere(builder);
         return;
     };
     let Some(peer) = address(peer) else {
         builder.wrong("a pre-shared key for something that is no address");
+        elsewhere(builder);
         return;
     };
+    let mask = rest.first().and_then(|mask| mask.parse::<std::net::Ipv4Addr>().ok());
+    // 0.0.0.0 is any peer, with and without a mask.
+    let mask = mask.map_or(u128::MAX, |mask| u128::from(mask.to_bits()));
+    let covers = Net::masked(peer, if peer.to_ip().is_unspecified() { 0 } else { mask });
     let cite = builder.cite_made(&format!("crypto isakmp key <KEY> address {peer}"));
     let key = (!encrypted).then(|| Secret::new(key));
     if let Some(router) = builder.router() {
-        router.ike_keys.push(IkeKey { peer, key, cite });
+        router.ike_keys.push(IkeKey { peer, covers, key, cite });
     }
 }
 

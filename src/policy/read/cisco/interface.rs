@@ -73,7 +73,7 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
         ["ip", "address", word, mask, ..] if !matches!(*word, "dhcp" | "negotiated") => {
             match (address(word), mask_of(mask)) {
                 (Some(own), Some(mask)) => edit(on, builder, |interface| add(interface, own, mask, cite)),
-                _ => builder.wrong("an interface address that is no address with a mask"),
+                _ => no_address(on, builder),
             }
         }
         ["ipv6", "address", word, ..] => {
@@ -84,6 +84,8 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
                     interface.networks.extend(Net::prefix(own, prefix));
                     interface.addresses.push((own, cite));
                 });
+            } else if !words.contains(&"link-local") {
+                lent(on, builder);
             }
         }
         ["tunnel", "source", source, rest @ ..] => {
@@ -116,10 +118,23 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
         }
         _ if forwarding::interface_line(on, words, builder) == Read::Understood => {}
         ["ip" | "ipv6", "access-list" | "route" | "default-gateway" | "default-network", ..] => return Read::Foreign,
+        ["tunnel", "protection", ..] => return Read::Foreign,
         ["ip" | "ipv6" | "tunnel", ..] => {}
         _ => return Read::Foreign,
     }
     Read::Understood
+}
+
+fn no_address(name: &str, builder: &mut Builder) {
+    builder.wrong("an interface address that is no address with a mask");
+    lent(name, builder);
+}
+
+/// An interface has an address that is not known.
+fn lent(name: &str, builder: &mut Builder) {
+    if let Some(router) = builder.router() {
+        router.forwarding.ports.entry(name.to_owned()).or_default().leased = true;
+    }
 }
 
 fn edit(name: &str, builder: &mut Builder, change: impl FnOnce(&mut Interface)) {

@@ -3,6 +3,7 @@
 use crate::model::{Protocol, Spi};
 use crate::policy::Cite;
 use crate::policy::facts::builder::Builder;
+use crate::policy::facts::forwarding::like;
 use crate::policy::facts::redact;
 use crate::policy::facts::router::{Keying, MapEntry, Quoted, SessionKey, Unread};
 use crate::policy::facts::secret::Secret;
@@ -29,6 +30,9 @@ const KNOWN: [&str; 16] = [
     "validate-icmp-errors",
     "tfc-packets",
 ];
+
+/// Session keys of an entry that later lines replaced and that are kept.
+const MAX_REPLACED: usize = 8;
 
 /// What is said of a line that takes a part of IPsec out of a configuration.
 pub(super) const NOT_UNDONE: &str =
@@ -80,6 +84,7 @@ pub(in crate::policy) fn entry(name: &str, number: &str, keying: Keying, builder
         acl: None,
         local: None,
         unread: Unread::default(),
+        replaced: Vec::new(),
         cite,
     });
     Some(router.maps.len() - 1)
@@ -89,27 +94,16 @@ pub(in crate::policy) fn entry(name: &str, number: &str, keying: Keying, builder
 pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
     match words {
         ["set", "peer", all @ ..] if !all.is_empty() => peers(at, all, builder),
-        ["set", session, rest @ ..] if short_for(session, "session-key", 4) => match session_key(rest, builder) {
-            Ok(key) => {
-                if [&key.cipher, &key.authenticator].into_iter().flatten().any(|key| key.bits().is_none()) {
-                    builder.wrong("a session key is not in hex digits: its SPI is read, the key is not compared");
-                }
-                edit(at, builder, |entry| {
-                    entry.keying = Keying::Manual;
-                    let same = |old: &SessionKey| old.inbound == key.inbound && old.protocol == key.protocol;
-                    entry.keys.retain(|old| !same(old));
-                    entry.keys.push(key);
-                });
-            }
-            Err(what) => builder.wrong(what),
-        },
+        ["set", session, rest @ ..] if short_for(session, "session-key", 4) => keyed(at, rest, builder),
         ["no", "set", session, way, protocol, ..] if short_for(session, "session-key", 4) => {
             let (inbound, protocol) = (way_in(way), protocol_of(protocol));
             edit(at, builder, |entry| {
                 entry.keys.retain(|key| Some(key.inbound) != inbound || Some(key.protocol) != protocol);
             });
         }
-        ["set", "transform-set", sets @ ..] if !sets.is_empty() => {
+        ["set", "transform-set", sets @ ..]
+            if !sets.is_empty() && redact::names(sets).iter().all(|set| is_name(set)) =>
+        {
             let cite = sets_cite(sets, builder);
             edit(at, builder, |entry| {
                 entry.transform_sets.extend(redact::names(sets).iter().map(|set| ((*set).to_owned(), cite.clone())));
@@ -133,11 +127,47 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
             edit(at, builder, |entry| entry.unread.proposals = true);
         }
         ["set", "pfs", ..] => builder.wrong(PFS),
+        ["set", "security-association", "inbound" | "outbound", ..] => {
+            builder.wrong("`set security-association` with a direction is no command: is `set session-key` meant?");
+            edit(at, builder, |entry| entry.unread.keys = true);
+        }
         ["set", known, ..] if KNOWN.contains(known) => {}
-        ["reverse-route", ..] | ["qos", ..] => {}
+        // It makes routes to the networks of the peer.
+        ["reverse-route", ..] => {
+            if let Some(router) = builder.router() {
+                router.forwarding.other_routes = true;
+            }
+        }
+        ["qos", ..] => {}
         _ => return Read::Foreign,
     }
     Read::Understood
+}
+
+/// `set session-key ...` of an entry.
+fn keyed(at: usize, words: &[&str], builder: &mut Builder) {
+    let key = match session_key(words, builder) {
+        Ok(key) => key,
+        Err(what) => {
+            builder.wrong(what);
+            edit(at, builder, |entry| entry.unread.keys = true);
+            return;
+        }
+    };
+    if [&key.cipher, &key.authenticator].into_iter().flatten().any(|key| key.bits().is_none()) {
+        builder.wrong("a session key is not in hex digits: its SPI is read, the key is not compared");
+    }
+    edit(at, builder, |entry| {
+        entry.keying = Keying::Manual;
+        let same = |old: &SessionKey| old.inbound == key.inbound && old.protocol == key.protocol;
+        if let Some(at) = entry.keys.iter().position(same) {
+            let old = entry.keys.remove(at);
+            if old.spi != key.spi && entry.replaced.len() < MAX_REPLACED {
+                entry.replaced.push(old);
+            }
+        }
+        entry.keys.push(key);
+    });
 }
 
 /// `set peer A`, on ASA with backups behind it (`set peer A B`); IOS takes a host name too, and `default` or `dynamic` behind it.
@@ -165,6 +195,63 @@ fn peers(at: usize, words: &[&str], builder: &mut Builder) {
             }
         }
     }
+}
+
+/// Whether a word may be a name: a rule or a bar that separates columns is none.
+fn is_name(word: &str) -> bool {
+    word.bytes().any(|b| b.is_ascii_alphanumeric())
+}
+
+/// Beginnings of the words that lines of each part have: peer, list, sets, keys.
+const PARTS: [&[&str]; 4] = [
+    &["peer"],
+    &["match", "address"],
+    &["transform-set", "transform"],
+    &["session-key", "key", "inbound", "outbound", "cipher", "authenticator"],
+];
+
+/// A line of an entry that is not understood. If it begins like a line of an entry, the part that its words speak of is there and not
+/// known, or any part of which nothing was read.
+pub(super) fn unread(at: usize, text: &str, builder: &mut Builder) {
+    let text = text.to_ascii_lowercase();
+    let mut words = text.split(' ').filter(|word| *word != "no");
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let begins = |word: &str| PARTS.map(|part| part.iter().any(|whole| like(word, whole) || word.starts_with(whole)));
+    let slip = ["se", "st", "et", "sett", "ste", "est", "seet", "aet", "wet", "det", "ser", "sey"].contains(&first);
+    let command = slip || ["set", "match"].iter().any(|whole| like(first, whole));
+    let speaks = |words: &[&str]| command && words.iter().any(|word| text.contains(word));
+    let [first_part, second_part] = [begins(first), if command { begins(second) } else { [false; 4] }];
+    let said = [
+        speaks(&["peer"]),
+        speaks(&["match", "addr"]),
+        speaks(&["transform"]),
+        speaks(&["key", "inb", "outb", "cipher", "auth"]),
+    ];
+    let parts: Vec<bool> =
+        said.iter().zip(first_part).zip(second_part).map(|((said, first), second)| *said || first || second).collect();
+    let any = command && !parts.contains(&true);
+    let part = |number: usize| any || parts.get(number) == Some(&true);
+    unknown(at, [part(0), part(1), part(2), part(3)], builder);
+}
+
+/// Lines of an entry were cut out: any part of which nothing was read may have been among them.
+pub(super) fn cut_out(at: usize, builder: &mut Builder) {
+    unknown(at, [true; 4], builder);
+}
+
+/// Parts of an entry that may be there, if nothing of them was read.
+fn unknown(at: usize, [peer, list, sets, keys]: [bool; 4], builder: &mut Builder) {
+    edit(at, builder, |entry| {
+        let known = entry.unread;
+        let both = [true, false].iter().all(|way| entry.keys.iter().any(|key| key.inbound == *way));
+        entry.unread = Unread {
+            peer: known.peer || peer && entry.peers.is_empty(),
+            list: known.list || list && entry.acl.is_none(),
+            sets: known.sets || sets && entry.transform_sets.is_empty(),
+            keys: known.keys || keys && !both,
+            proposals: known.proposals,
+        };
+    });
 }
 
 /// A name that a router may look up: letters, not only digits and dots, which are an address that was mistyped.

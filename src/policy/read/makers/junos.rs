@@ -187,10 +187,18 @@ impl Junos {
             ["mode", mode] => {
                 draft.tunnel.mode = Some(if *mode == "transport" { Mode::Transport } else { Mode::Tunnel })
             }
-            ["manual", "direction", way, rest @ ..] => draft.field(ways(way), rest, builder),
+            ["manual", "direction", way, rest @ ..] => {
+                // One SPI for all routers of a link is `bidirectional`; an SA of each direction is one of a tunnel.
+                draft.link &= !matches!(*way, "inbound" | "outbound");
+                draft.field(ways(way), rest, builder);
+            }
             _ => return,
         }
-        draft.store_link(builder);
+        if draft.link {
+            draft.store_link(builder);
+        } else {
+            draft.tunnel.store(MAKER, builder);
+        }
     }
 }
 

@@ -92,6 +92,12 @@ impl RouterOs {
         let mut tunnel = Tunnel::new(name, 0, builder.cite_made(&format!("manual-sa add name={name}")));
         for (protocol, word) in [(Protocol::Esp, "esp"), (Protocol::Ah, "ah")] {
             let of = |field: &str| fields.get(format!("{word}-{field}").as_str()).copied();
+            // `print` shows the SPIs of protocols that are not used, too.
+            let is_null = |field: &str| of(field) == Some("null");
+            if protocol == Protocol::Ah && is_null("algorithm") || is_null("auth-algorithm") && is_null("enc-algorithm")
+            {
+                continue;
+            }
             let pair = |value: Option<&str>| -> [Option<String>; 2] {
                 let value = value.filter(|value| !value.is_empty());
                 let mut both = value.into_iter().flat_map(|value| value.split('/')).map(str::to_owned);

@@ -78,7 +78,7 @@ impl Xfrm {
     pub(in crate::policy) fn command(&mut self, text: &str, builder: &mut Builder) -> Option<Read> {
         let (state, verb, namespace, words) = parsed(text)?;
         if let Some(host) = namespace {
-            builder.prompt(&host);
+            builder.prompt(&host, false);
         }
         if words.iter().any(|word| word.contains('$') || word.contains('`')) {
             builder.wrong("a command with shell variables; only values are read");

@@ -11,6 +11,7 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (at, router) in view.policies.routers.iter().enumerate() {
         for (name, interface) in &router.interfaces {
+            problems.extend(tunnel_down(view, at, router, name, interface));
             let Some((map, cite)) = &interface.map else { continue };
             let Some(port) = router.forwarding.ports.get(name) else { continue };
             if !router.maps.iter().any(|entry| entry.name == *map) {
@@ -22,6 +23,32 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>) -> Vec<Problem> {
         problems.extend(no_route(view, at, router));
     }
     problems
+}
+
+/// A protected tunnel that is shut down, although routes lead into it.
+fn tunnel_down(
+    view: &View<'_>,
+    at: usize,
+    router: &Router,
+    name: &str,
+    interface: &crate::policy::Interface,
+) -> Option<Problem> {
+    let (_, protection) = interface.protection.as_ref()?;
+    let shutdown = router.forwarding.ports.get(name)?.shutdown.as_ref()?;
+    let inside = |over: Address| interface.networks.iter().any(|net| net.contains(over));
+    let mut routes = router.forwarding.routes.iter().filter(|route| !route.floating);
+    // One that was replaced by another tunnel to the same place may be down.
+    let end = interface.tunnel_destination.as_ref().map(|(far, _)| *far);
+    let same = |one: &&crate::policy::Interface| one.tunnel_destination.as_ref().map(|(far, _)| *far) == end;
+    let replaced = router.interfaces.values().filter(same).count() > 1;
+    if replaced || !routes.any(|route| route.through.as_deref() == Some(name) || route.over.is_some_and(inside)) {
+        return None;
+    }
+    let evidence =
+        format!("{}: {name} is a protected tunnel that routes lead into, and is shut down (`shutdown`).", router.name);
+    let lines = fix::global(None, vec![format!("interface {name}"), " no shutdown".to_owned()]);
+    let problem = Problem::new("config-interface-down", evidence).about(format!("{} {name}", router.name));
+    Some(problem.lines(view.policies, at, [shutdown, protection]).fix(&router.name, lines))
 }
 
 /// The map's only interfaces are shut down.
@@ -112,7 +139,7 @@ fn permitted<'l>(
 fn blocked(view: &View<'_>, at: usize, router: &Router, name: &str, map: &str, port: &Port) -> Vec<Problem> {
     let mut problems = Vec::new();
     let Some((filter, applied)) = &port.filter_in else { return problems };
-    let Some(list) = router.acls.get(filter).filter(|_| !router.forwarding.vague.contains(filter)) else {
+    let Some(list) = router.acls.get(filter).filter(|_| router.forwarding.is_sure(filter)) else {
         return problems;
     };
     // A list without a line filters nothing yet: the deny at its end comes with the first line (but for very old releases).

@@ -1,0 +1,7 @@
+//! The way of packets to IPsec: interfaces, filters, routes, NAT, and tunnels under the crypto map.
+
+pub(super) mod astray;
+pub(super) mod lan;
+pub(super) mod nat;
+pub(super) mod reach;
+pub(super) mod tunnels;
