@@ -90,7 +90,7 @@ fn is_cut(line: &str) -> bool {
         return text.contains("...");
     }
     if text.trim_matches('\u{2026}').is_empty() {
-        return text != "";
+        return !text.is_empty();
     }
     let core = text.to_ascii_lowercase();
     let words: Vec<&str> = core.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| !word.is_empty()).collect();
