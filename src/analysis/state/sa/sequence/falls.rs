@@ -103,10 +103,9 @@ impl Run {
         self.begin.iter_mut().chain(falls.map(|fall| &mut fall.mark))
     }
 
-    /// Whether it begins with a packet that was seen before: no new count. One that begins with 1 may bring the same packets as the one before, where
-    /// the sender's are all alike and the keys are those of before.
+    /// Whether it begins with a packet that was seen before: no new count.
     pub(super) fn begins_again(&self) -> bool {
-        self.first.raw > 1 && self.begin.is_some_and(|mark| mark.is_again())
+        self.begin.is_some_and(|mark| mark.is_again())
     }
 
     /// Whether `later` begins with a packet that was seen before, and not as the first one of a count that begins anew there: of a copied frame
@@ -114,7 +113,9 @@ impl Run {
     pub(super) fn is_repeated_from(&self, later: &Self) -> bool {
         let falls = || self.falls.iter().flat_map(|falls| &falls.0);
         let is_copy = |mark: DigestMark| falls().any(|fall| !fall.mark.is_again() && fall.mark.is_like(&mark));
-        later.begins_again() && later.begin.is_some_and(|mark| !is_copy(mark))
+        // A count that begins anew with 1 may bring the same packets, where the sender's are all alike and the keys are those of before.
+        let is_no_count = later.first.raw > 1 || self.goes_on_in(later);
+        is_no_count && later.begin.is_some_and(|mark| mark.is_again() && !is_copy(mark))
     }
 
     /// The step to a later run that may go on from this one: to packets that were seen before, whatever the rest before them.
@@ -192,7 +193,8 @@ impl SequenceState {
 
     /// What the falls to numbers that had been seen show.
     pub(crate) fn reused(&self) -> Reused {
-        let mut reused = Reused { rested: self.runs.iter().any(Run::begins_again), ..Reused::default() };
+        let mut reused =
+            Reused { rested: self.runs.iter().any(|run| run.first.raw > 1 && run.begins_again()), ..Reused::default() };
         let Some(first) = self.runs.first().and_then(|run| run.begin) else { return reused };
         for run in &self.joined(false).0 {
             reused.frames += run.frames;

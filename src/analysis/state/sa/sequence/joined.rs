@@ -80,6 +80,15 @@ impl Run {
         self.last.unwrapped + step as i64 - later.first.unwrapped
     }
 
+    /// Whether `later` has the numbers right behind the highest one, and none right before these: the sender counted on, whatever else was seen.
+    pub(super) fn goes_on_in(&self, later: &Self) -> bool {
+        /// Numbers that loss may have taken at either side.
+        const NEAR: i64 = 64;
+        let next = self.max + 1 - self.moved(later);
+        let has = |from: i64, to: i64| !later.coverage.between(from, to).is_empty();
+        has(next, next + NEAR) && !has(next - NEAR, next)
+    }
+
     /// Whether `later`, the last run, is nothing but numbers of this one, and was sent again: a counter that begins anew begins at 1.
     fn is_sent_again_by(&self, later: &Self) -> bool {
         let is_known = self.folded.get().below.is_none() && later.folded.get().below.is_none();
