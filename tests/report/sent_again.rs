@@ -87,7 +87,7 @@ fn old_packets_after_a_rest_are_no_new_count() {
     for (own, sent_again, rest, more) in [
         (500, 40, 30 * SECOND, 300),
         (500, 40, 30 * SECOND, 0),
-        (3_000, 3_000, 12 * SECOND, 500),
+        (3_000, 2_000, 12 * SECOND, 500),
         (6_000, 5, SECOND, 0),
     ] {
         let mut noise = Noise(own);
