@@ -193,8 +193,7 @@ impl SequenceState {
 
     /// What the falls to numbers that had been seen show.
     pub(crate) fn reused(&self) -> Reused {
-        let rested = self.runs.windows(2).any(|two| matches!(two, [one, later] if one.is_repeated_from(later)));
-        let mut reused = Reused { rested, ..Reused::default() };
+        let mut reused = Reused { rested: self.runs.iter().any(Run::begins_again), ..Reused::default() };
         let Some(first) = self.runs.first().and_then(|run| run.begin) else { return reused };
         for run in &self.joined(false).0 {
             reused.frames += run.frames;
