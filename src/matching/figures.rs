@@ -133,7 +133,7 @@ impl Matcher {
             let around = self.left_around(at as u32, sa, &losses);
             let found =
                 Found { losses: &losses, missing, unseen, around, open, counted, doubted, guessed, at: at as u32 };
-            let by_few_pairs = sa.times.moves_with(&sa.guesses) || self.is_half_found(at as u32, sa, &losses);
+            let by_few_pairs = sa.times.moves_with(&sa.guesses) || losses.is_half_found(at as u32, sa.matched);
             by_few.extend(by_few_pairs.then_some(directions.len()));
             directions.push(direction(sa, found, &clock, &self.settings, step, &known));
             sizes.extend(size_rows(sa, at as u32, &losses, &known, doubted));

@@ -27,8 +27,7 @@ enum EspWay {
 
 /// Where a plaintext packet goes, and what else its frame says.
 struct PlainWay<'s> {
-    /// The link that it took; `None` under IPsec: what comes so to the plain side passes through this gateway, or is what it sends on its other
-    /// port, and is not what it protects.
+    /// The link of the frame; `None` under IPsec. Such a packet passes through the gateway, or is the gateway's own tunnel packet.
     link: Option<u16>,
     /// Its header, where packets are compared end to end.
     outer: Option<&'s IpHeader>,

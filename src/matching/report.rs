@@ -216,7 +216,7 @@ fn nothing(report: &MatchReport) -> Option<Finding> {
     (packets.0 > 0 && packets.1 > 0).then(|| {
         let clear: u64 = report.outside.iter().map(|own| own.clear).sum();
         let both = if clear * 2 > packets.0 {
-            " The tunnel's capture shows most of them in clear, too: if it holds both sides, give it as --plain and as --tunnel."
+            " The tunnel capture shows most of them in clear: if it holds both sides, use it for --plain and for --tunnel."
         } else {
             ""
         };

@@ -243,8 +243,8 @@ impl Matcher {
         if lost > 0 && sa.is_by_order() && are_more_than_few(fitting, 0) && fitting * 2 >= lost {
             return Some(doubt::fitting(fitting));
         }
-        if let Some((plain, tunnelled)) = self.left_out(at, sa, losses) {
-            return Some(doubt::left_out(plain, tunnelled));
+        if let Some((plain, tunnelled)) = losses.left_out.get(&at) {
+            return Some(doubt::left_out(*plain, *tunnelled));
         }
         let torn = self.order.torn(at).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
         torn.map(|(plain, tunnelled)| doubt::adrift(plain, tunnelled))

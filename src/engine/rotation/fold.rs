@@ -29,6 +29,8 @@ pub(in crate::engine) struct Streams {
     /// Octets of memory that each takes, about, and all of them.
     weights: HashMap<u64, u64>,
     weight: u64,
+    /// Octets of those that are done and wait for their turn to be taken in.
+    waiting: u64,
     /// What they may take together, where that was set.
     limit: Option<u64>,
 }
@@ -60,7 +62,17 @@ impl Streams {
 
     /// Octets of memory that are left.
     pub(in crate::engine) fn room(&self) -> u64 {
-        self.limit().saturating_sub(self.weight)
+        self.limit().saturating_sub(self.weight).saturating_sub(self.waiting)
+    }
+
+    /// Counts streams that wait until they are taken in.
+    pub(in crate::engine) const fn await_turn(&mut self, octets: u64) {
+        self.waiting = self.waiting.saturating_add(octets);
+    }
+
+    /// Counts them no more.
+    pub(in crate::engine) const fn take_turn(&mut self, octets: u64) {
+        self.waiting = self.waiting.saturating_sub(octets);
     }
 
     /// How many of these inputs are neither here nor among the errors.

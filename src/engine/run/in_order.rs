@@ -18,6 +18,11 @@ pub(super) struct Analysis {
 }
 
 impl Analysis {
+    /// Octets of memory that it takes, about.
+    fn weight(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.state.weight()).sum()
+    }
+
     pub(super) fn of(streams: Vec<Stream>, errors: &[Error], progress: &dyn Progress) -> Self {
         let is_read = |stream: &Stream| {
             stream.captures.iter().all(|facts| facts.capture.complete || facts.capture.damage.is_some())
@@ -70,12 +75,15 @@ impl<'r> InOrder<'r> {
             held = self.moved.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
         let turn = &mut *held;
+        // Captures that are begun now must know what those hold that are done.
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).await_turn(own.weight());
         turn.early.insert(at, own);
         let next = turn.next;
         while let Some(own) = turn.early.remove(&turn.next) {
             turn.next += 1;
+            let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            streams.take_turn(own.weight());
             if !turn.ended {
-                let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
                 own.streams.into_iter().for_each(|stream| streams.insert_read(stream));
             }
             turn.ended |= !own.whole;
@@ -112,6 +120,25 @@ impl Drop for Place<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::{Settings, StreamState};
+
+    /// What waits for a slow capture in front of it takes memory too: else each of many that are done would have had all of the room.
+    #[test]
+    fn what_waits_for_its_turn_takes_room() {
+        let streams = Mutex::new(Streams::with_limit(1 << 30));
+        let order = InOrder::new(&streams, 8);
+        let analysis = || Analysis {
+            streams: vec![Stream::new(None, Vec::new(), StreamState::new(&Settings::default()), false)],
+            whole: true,
+        };
+        let (room, own) = (|| streams.lock().unwrap().room(), analysis().weight());
+        let (first, second) = (order.place(0), order.place(1));
+        assert!(own > 0 && room() == 1 << 30);
+        second.take(analysis());
+        assert_eq!(room(), (1 << 30) - own);
+        first.take(Analysis { streams: Vec::new(), whole: true });
+        assert_eq!(room(), (1 << 30) - streams.lock().unwrap().memory());
+    }
 
     /// A thread that panics must not leave all others waiting.
     #[test]

@@ -1,6 +1,6 @@
 //! Flows that a tunnel may have lost whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::matching::Matcher;
 use crate::matching::measure::doubt::{self, Doubt};
@@ -43,48 +43,56 @@ impl Carried {
 
 /// Flows between the networks of SAs of which nothing was found.
 #[derive(Default)]
-pub(super) struct GoneFlows(BTreeMap<FlowId, GoneFlow>);
+pub(super) struct GoneFlows {
+    /// With the SAs that may have lost them.
+    flows: BTreeMap<FlowId, Vec<u32>>,
+    /// Their packets, by SA.
+    packets: BTreeMap<u32, GonePackets>,
+}
 
-struct GoneFlow {
-    /// The SAs that may have lost it.
-    sas: Vec<u32>,
-    packets: u64,
-    /// Whether it began when the SAs still carried others.
-    in_time: bool,
+#[derive(Default)]
+struct GonePackets {
+    all: u64,
+    /// Those of flows that began while the SA still carried others.
+    in_time: u64,
 }
 
 impl GoneFlows {
     pub(super) fn ids(&self) -> impl Iterator<Item = FlowId> {
-        self.0.keys().copied()
+        self.flows.keys().copied()
     }
 
-    /// The flows that an SA may have lost so.
-    fn of(&self, sa: u32) -> impl Iterator<Item = &GoneFlow> {
-        self.0.values().filter(move |flow| flow.sas.contains(&sa))
+    fn add(&mut self, id: FlowId, sas: Vec<u32>, packets: u64, in_time: bool) {
+        for sa in &sas {
+            let own = self.packets.entry(*sa).or_default();
+            own.all += packets;
+            own.in_time += if in_time { packets } else { 0 };
+        }
+        self.flows.insert(id, sas);
     }
 
-    /// Why they leave open how many packets an SA lost, of which `missed` are known. When it carries nothing any more, what is known is lost for sure.
+    /// Why the loss of an SA is unknown although `missed` packets are known to be lost. Flows that began after its last pair do not count.
     pub(super) fn doubt(&self, sa: u32, missed: u64) -> Option<Undetermined> {
         /// So few say nothing: a number, and a share of the lost ones as 1 in N.
         const FEW: u64 = 2;
         const OF: u64 = 5;
-        let count: u64 = self.of(sa).filter(|flow| flow.in_time).map(|flow| flow.packets).sum();
+        let count = self.packets.get(&sa)?.in_time;
         (count > FEW.max(missed / OF)).then(|| doubt::gone(count))
     }
 }
 
 impl Matcher {
-    /// Flows all of whose packets may have been lost: those that began behind the last pair, as these SAs carry nothing any more, and those of few
-    /// packets.
+    /// Flows of which all packets may be lost: flows that began after the last pair of their SAs, and flows of few packets.
     fn gone(&self, flows: &Flows, losses: &Losses) -> GoneFlows {
         /// Flows that are lost whole, at the least, so that one may be; and how many more than expected are none.
         const EXPECTED: f64 = 0.01;
         const FEW: f64 = 2.0;
         const TIMES: f64 = 3.0;
+        let told = self.told(flows);
         let into = (0..).zip(&self.tally.sas).filter(|(_, sa)| sa.encapsulated == Some(true));
         let carried = into.filter_map(|(at, sa)| {
             let lost = losses.missed.get(&at).copied().unwrap_or(0);
-            let told = self.told(at, flows);
+            let told = told.get(&at).copied().unwrap_or_default();
             Some(Carried { sa: at, networks: sa.src.zip(sa.dst)?, last: sa.furthest?, lost, matched: sa.matched, told })
         });
         let sas: Vec<Carried> = carried.collect();
@@ -108,24 +116,33 @@ impl Matcher {
         let may_have_lost = |own: &&Carried, flow: &Flow, has_ended: bool| {
             own.lost > 0 && has_ended || may_be_lost(own, flow.unmatched)
         };
-        let gone = |id: FlowId, flow: &Flow| {
-            let key = flows.key(id)?;
+        let mut gone = GoneFlows::default();
+        for (id, flow) in flows.iter().filter(|(id, flow)| is_unknown(*id, flow)) {
+            let Some(key) = flows.key(id) else { continue };
             let covers = |own: &&Carried| own.networks.0.covers(key.src) && own.networks.1.covers(key.dst);
             let between: Vec<&Carried> = sas.iter().filter(covers).collect();
             let has_ended = between.iter().map(|own| own.last).max().is_some_and(|last| flow.first > Some(last));
-            let by = between.into_iter().filter(|own| may_have_lost(own, flow, has_ended));
+            let by = between.into_iter().filter(|own| may_have_lost(own, &flow, has_ended));
             let by: Vec<u32> = by.map(|own| own.sa).collect();
-            (!by.is_empty()).then_some(GoneFlow { sas: by, packets: flow.unmatched, in_time: !has_ended })
-        };
-        let unknown = flows.iter().filter(|(id, flow)| is_unknown(*id, flow));
-        GoneFlows(unknown.filter_map(|(id, flow)| Some((id, gone(id, &flow)?))).collect())
+            if !by.is_empty() {
+                gone.add(id, by, flow.unmatched, !has_ended);
+            }
+        }
+        gone
     }
 
-    /// Packets of the flows of an SA that have several: lost ones, and all.
-    fn told(&self, at: u32, flows: &Flows) -> (u64, u64) {
-        let own = self.tally.flow_sa.iter().filter(|(flow, sa)| **sa == at && flows.is_selected(**flow));
-        let several = own.map(|(flow, _)| flows.get(*flow)).filter(|flow| flow.matched + flow.unmatched > FEWEST);
-        several.fold((0, 0), |(lost, all), flow| (lost + flow.unmatched, all + flow.matched + flow.unmatched))
+    /// Packets of the flows of each SA that have several: lost ones, and all.
+    fn told(&self, flows: &Flows) -> BTreeMap<u32, (u64, u64)> {
+        let mut told: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for (flow, sa) in self.tally.flow_sa.iter().filter(|(flow, _)| flows.is_selected(**flow)) {
+            let flow = flows.get(*flow);
+            let packets = flow.matched + flow.unmatched;
+            if packets > FEWEST {
+                let (lost, all) = told.entry(*sa).or_default();
+                (*lost, *all) = (*lost + flow.unmatched, *all + packets);
+            }
+        }
+        told
     }
 
     /// What was lost, and what else may have been: flows of which nothing was found.
@@ -140,24 +157,22 @@ impl Matcher {
         (losses, gone)
     }
 
-    /// Takes such flows for lost where exactly as many numbers are missing as they and the others have packets without counterpart: each number was a
-    /// plaintext packet. Whether any was.
+    /// Counts such flows as lost if the missing numbers of the SA equal all its packets without counterpart. True if any was counted.
     fn adopt_gone(&mut self, flows: &mut Flows, losses: &Losses, gone: &GoneFlows, doubt: &Doubt) -> bool {
         let mut adopted = false;
-        for at in 0..self.tally.sas.len() as u32 {
-            let own: u64 = gone.of(at).map(|flow| flow.packets).sum();
-            let (missing, is_hidden) = self.missing(at, doubt);
-            if own == 0 || is_hidden || missing != own + losses.missed_of(at) {
-                continue;
-            }
-            let of_one = gone.0.iter().filter(|(_, flow)| flow.sas == [at]);
-            for (id, _) in of_one {
-                self.tally.flow_sa.insert(*id, at);
-                self.tally.turns.note(*id, None, at);
-                if let Some(flow) = flows.get_mut(*id) {
-                    flow.adopted = true;
-                    adopted = true;
-                }
+        let counted: BTreeSet<u32> = gone
+            .packets
+            .iter()
+            .filter(|(at, own)| self.missing(**at, doubt) == (own.all + losses.missed_of(**at), false))
+            .map(|(at, _)| *at)
+            .collect();
+        for (id, sas) in &gone.flows {
+            let ([at], Some(flow)) = (sas.as_slice(), flows.get_mut(*id)) else { continue };
+            if counted.contains(at) {
+                flow.adopted = true;
+                adopted = true;
+                self.tally.flow_sa.insert(*id, *at);
+                self.tally.turns.note(*id, None, *at);
             }
         }
         adopted

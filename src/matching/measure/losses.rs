@@ -31,8 +31,8 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) uncovered: BTreeMap<u32, u64>,
     /// Packets of `missed` of which is not known which SA of several they would have gone through.
     pub(in crate::matching) shared: BTreeMap<u32, u64>,
-    /// Plaintext packets of flows that are taken for others outside the tunnel, although they are between the networks of an SA.
-    pub(in crate::matching) left_out: BTreeMap<u32, u64>,
+    /// Plaintext packets of flows without any pair, and about as many unpaired packets of the tunnel: they may be the same.
+    pub(in crate::matching) left_out: BTreeMap<u32, (u64, u64)>,
     /// Packets in the tunnel without counterpart, between addresses that the plain tap never showed.
     pub(in crate::matching) strange: BTreeMap<u32, u64>,
     /// Those of which is not known whether they are in the tunnel.

@@ -62,7 +62,7 @@ fn is_behind_a_length(spi: Spi, number: u32) -> bool {
     if spi.0 >> 28 == 4 { number >> 30 == 2 } else { CENTURY.contains(&number) }
 }
 
-/// Whether what stands behind the number is a structure, text or samples in clear: no cipher makes that, and no IP packet in ESP-NULL.
+/// Whether the payload after the number is a structure, text or samples in clear. Ciphertext and IP packets in ESP-NULL are not.
 /// `may_be_tcp`: nothing else would have shown that it is TCP in ESP-NULL.
 pub(super) fn is_structured(state: &SaState, is_length: impl Fn(u32) -> bool, may_be_tcp: bool) -> bool {
     let samples = state.evidence.ivs();

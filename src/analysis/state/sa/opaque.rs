@@ -58,8 +58,8 @@ struct Seen {
 /// Of one packet: the sequence number, the octets behind the ESP header, and the next headers where it was captured to its end.
 type Sample = (u32, u64, Option<u64>);
 
-/// Whether octets behind where an IV may be are those of a structure, text or samples, and none of a cipher: their high halves are not spread
-/// as evenly as random ones, of which one packet in ten thousand is like that. What may be IP in clear is none of these.
+/// Whether the payload after the place of an IV is a structure, text or samples, by the spread of the upper halves of its bytes. One random
+/// payload in ten thousand is as uneven. False for an IP packet in clear.
 fn is_structured(behind: &[u8]) -> bool {
     /// Fewer octets show no spread, more cost time.
     const LEAST: usize = 24;

@@ -62,12 +62,12 @@ pub(super) const fn ike_of(direction: u32) -> u32 {
     NONE - 1 - direction
 }
 
-/// The number that stands for datagrams of a flow that may be ESP on an unusual port: only all of its packets tell.
+/// Number of a flow on an unusual UDP port whose datagrams may be ESP; all of its packets decide.
 pub(super) const fn suspects_of(flow: u32) -> u32 {
     NONE - 1 - MAX_DIRECTIONS as u32 - flow
 }
 
-/// The flow whose datagrams this number stands for.
+/// The flow with this number.
 pub(in crate::analysis) const fn flow_of_suspects(owner: u32) -> Option<u32> {
     let flow = (NONE - 1 - MAX_DIRECTIONS as u32).saturating_sub(owner);
     let is_flow = owner < NONE - MAX_DIRECTIONS as u32 && flow < MAX_FLOWS as u32;

@@ -2,13 +2,13 @@
 
 use crate::model::pairs::Undetermined;
 
-/// As many packets of flows that were not recognized in the tunnel as packets in it that have no counterpart.
+/// Flows without any pair, and about as many unpaired packets in the tunnel.
 pub(in crate::matching) fn left_out(plain: u64, tunnelled: u64) -> Undetermined {
     Undetermined {
         alignments: 1,
         reason: format!(
-            "{plain} plaintext packets are of flows of which none was recognized in the tunnel, and {tunnelled} packets in it have no counterpart: they may \
-             be the same, as where a queue delays whole flows"
+            "{plain} plaintext packets belong to flows without any pair, and {tunnelled} packets in the tunnel have no counterpart: they may be the \
+             same packets, delayed in a queue"
         )
         .into(),
         decide: "the keys (--config), or captures on which the gateway's queue is short".into(),
@@ -100,13 +100,13 @@ pub(in crate::matching) fn offloaded(count: u64) -> Undetermined {
     }
 }
 
-/// Packets of flows of which nothing was found, between networks whose other flows were.
+/// Flows without any pair between networks whose other flows use the tunnel.
 pub(in crate::matching) fn gone(count: u64) -> Undetermined {
     Undetermined {
         alignments: 1,
         reason: format!(
-            "{count} plaintext packets are of flows of which none was found in the tunnel, although others between the same networks go through it: they \
-             may all be lost, or leave another way"
+            "{count} plaintext packets belong to flows without any pair, although other flows between the same networks use the tunnel: they may be \
+             lost, or take another way"
         )
         .into(),
         decide: "the gateway's policy and its counters for these addresses, or a tap on its other links".into(),

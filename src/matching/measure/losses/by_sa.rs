@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Losses;
 use crate::matching::content::identity;
 use crate::matching::measure::tally::Tally;
-use crate::matching::packets::flows::{FlowId, Flows};
+use crate::matching::packets::flows::{Flow, FlowId, FlowKey, Flows};
 use crate::matching::packets::ledger::{Ledger, Lost};
 use crate::model::Address;
 
@@ -67,17 +67,35 @@ impl Losses {
         }
     }
 
-    /// Takes in flows that are between the networks of SAs, or those of the hosts that they carry packets of, and in none of them. What was seen in clear
-    /// is outside.
+    /// Compares flows without any pair with the unpaired packets of the SAs between the same networks. Flows seen in clear are outside the tunnel.
     pub(super) fn left_out(&mut self, tally: &Tally, flows: &Flows) {
+        /// Packets of the tunnel that are no stray.
+        const FEW: u64 = 2;
+        let mut alone: BTreeMap<(Address, Address), u64> = BTreeMap::new();
+        for sa in &tally.sas {
+            *alone.entry(sa.key.ends()).or_default() += sa.alone;
+        }
+        let by_order = (0..).zip(&tally.sas).filter(|(_, sa)| sa.is_by_order() && sa.alone > FEW);
         let carried: Vec<_> =
-            (0..).zip(&tally.sas).filter_map(|(at, sa)| Some((at, sa.src?.site(), sa.dst?.site()))).collect();
-        for (id, flow) in flows.iter().filter(|(id, flow)| !flows.is_selected(*id) && flow.clear == 0) {
-            let Some(key) = flows.key(id) else { continue };
-            for (at, _, _) in carried.iter().filter(|(_, src, dst)| src.covers(key.src) && dst.covers(key.dst)) {
-                *self.left_out.entry(*at).or_default() += flow.unmatched;
+            by_order.filter_map(|(at, sa)| Some((at, sa.key.ends(), (sa.src?.site(), sa.dst?.site())))).collect();
+        let is_left_out = |(id, flow): &(FlowId, Flow)| !flows.is_selected(*id) && flow.clear == 0;
+        let left: Vec<(FlowKey, u64)> =
+            flows.iter().filter(is_left_out).filter_map(|(id, flow)| Some((flows.key(id)?, flow.unmatched))).collect();
+        for (at, ends, (src, dst)) in carried {
+            let between = left.iter().filter(|(key, _)| src.covers(key.src) && dst.covers(key.dst));
+            let plain: u64 = between.map(|(_, packets)| packets).sum();
+            let tunnelled = alone.get(&ends).copied().unwrap_or(0);
+            if plain * 2 >= tunnelled && plain * 2 <= tunnelled * 3 {
+                self.left_out.insert(at, (plain, tunnelled));
             }
         }
+    }
+
+    /// Whether too many packets are unpaired for the latencies of the pairs to represent the SA: the most delayed packets are missing.
+    pub(in crate::matching) fn is_half_found(&self, at: u32, pairs: u64) -> bool {
+        /// Unpaired packets that do not change a median, as 1 in N pairs.
+        const OF: u64 = 8;
+        self.left_out.get(&at).is_some_and(|(_, tunnelled)| tunnelled * OF > pairs)
     }
 
     /// Takes in packets in the tunnel without counterpart, as far as no plaintext packet was seen between the addresses inside, neither way: a tap that

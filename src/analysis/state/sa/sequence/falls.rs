@@ -108,17 +108,16 @@ impl Run {
         self.begin.is_some_and(|mark| mark.is_again())
     }
 
-    /// Whether `later` begins with a packet that was seen before, and not as the first one of a count that begins anew there: of a copied frame
-    /// the copy may be the first that goes on.
+    /// Whether `later` repeats packets of this run. False for the copy of a new packet, and for a count that restarts at 1.
     pub(super) fn is_repeated_from(&self, later: &Self) -> bool {
         let falls = || self.falls.iter().flat_map(|falls| &falls.0);
         let is_copy = |mark: DigestMark| falls().any(|fall| !fall.mark.is_again() && fall.mark.is_like(&mark));
-        // A count that begins anew with 1 may bring the same packets, where the sender's are all alike and the keys are those of before.
+        // After a restart at 1 with the same keys, equal packets are equal octets again.
         let is_no_count = later.first.raw > 1 || self.goes_on_in(later);
         is_no_count && later.begin.is_some_and(|mark| mark.is_again() && !is_copy(mark))
     }
 
-    /// The step to a later run that may go on from this one: to packets that were seen before, whatever the rest before them.
+    /// The step to the first number of `later` if that run continues this one. Packets seen before continue it after any pause.
     pub(super) fn step_to(&self, later: &Self) -> Option<i32> {
         let step = later.first.raw.wrapping_sub(self.last.raw) as i32;
         let is_back = self.is_repeated_from(later) && (-RUN_STEP..0).contains(&step);

@@ -80,7 +80,7 @@ impl Run {
         self.last.unwrapped + step as i64 - later.first.unwrapped
     }
 
-    /// Whether `later` has the numbers right behind the highest one, and none right before these: the sender counted on, whatever else was seen.
+    /// Whether `later` has the numbers right after the maximum of this run and none right before them: the sender continued its count.
     pub(super) fn goes_on_in(&self, later: &Self) -> bool {
         /// Numbers that loss may have taken at either side.
         const NEAR: i64 = 64;

@@ -16,7 +16,7 @@ pub(crate) struct Fragment<'f> {
     pub(crate) ike: bool,
     /// It may begin a packet of ESP in UDP on an unusual port.
     pub(crate) suspect: bool,
-    /// Its SA stands behind the headers of a carrier's tunnel, whose packets are those in fragments.
+    /// A carrier's tunnel encloses the SA, and the fragments are of the carrier's packets.
     pub(crate) carried: bool,
     pub(crate) copy: bool,
 }
