@@ -103,7 +103,8 @@ impl Matcher {
             ..Pairs::default()
         };
         let (mut directions, mut sizes, left) = (Vec::new(), Vec::new(), self.left_over(&doubt));
-        let (mut doubtful, mut by_few, mut blocked) = (BTreeSet::<u32>::new(), BTreeSet::new(), self.blocked(&flows));
+        let (mut doubtful, mut by_few, mut blocked) =
+            (BTreeSet::<u32>::new(), BTreeSet::new(), self.blocked(&flows, &losses));
         let (mut order_lost, mut order_found) = (false, false);
         let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
         order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));

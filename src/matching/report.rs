@@ -213,6 +213,13 @@ fn nothing(report: &MatchReport) -> Option<Finding> {
         );
         return Some(Draft::new("match-swapped", evidence).done());
     }
+    if packets.0 == 0 && report.plain.tunnelled > 0 && packets.1 > 0 {
+        let evidence = format!(
+            "The plaintext side shows nothing but the tunnel itself: {}. Its tap is on the encrypted side, or the host with the capture is an end of the SAs.",
+            plural(report.plain.tunnelled, "tunnelled packet")
+        );
+        return Some(Draft::new("match-nothing", evidence).done());
+    }
     (packets.0 > 0 && packets.1 > 0).then(|| {
         let clear: u64 = report.outside.iter().map(|own| own.clear).sum();
         let both = if clear * 2 > packets.0 {

@@ -78,8 +78,8 @@ pub struct Side {
     pub captures: Vec<Capture>,
     /// Frames read.
     pub frames: u64,
-    /// Packets that could be paired: IP packets of the plaintext side, packets in a tunnel of the other. An outer packet in fragments
-    /// is one.
+    /// Packets that could be paired: IP packets of the plaintext side without those of the tunnel itself, packets in a tunnel of the other. An outer
+    /// packet in fragments is one.
     pub packets: u64,
     /// Packets in a tunnel or under AH or ESP.
     pub tunnelled: u64,

@@ -122,7 +122,9 @@ impl Matcher {
             let covers = |own: &&Carried| own.networks.0.covers(key.src) && own.networks.1.covers(key.dst);
             let between: Vec<&Carried> = sas.iter().filter(covers).collect();
             let has_ended = between.iter().map(|own| own.last).max().is_some_and(|last| flow.first > Some(last));
-            let by = between.into_iter().filter(|own| may_have_lost(own, &flow, has_ended));
+            // An SA that carried nothing any more lost none of it, if another one had taken over.
+            let was_there = |own: &&Carried| has_ended || Some(own.last) >= flow.first;
+            let by = between.into_iter().filter(was_there).filter(|own| may_have_lost(own, &flow, has_ended));
             let by: Vec<u32> = by.map(|own| own.sa).collect();
             if !by.is_empty() {
                 gone.add(id, by, flow.unmatched, !has_ended);
@@ -159,13 +161,13 @@ impl Matcher {
 
     /// Counts such flows as lost if the missing numbers of the SA equal all its packets without counterpart. True if any was counted.
     fn adopt_gone(&mut self, flows: &mut Flows, losses: &Losses, gone: &GoneFlows, doubt: &Doubt) -> bool {
+        /// Fewer packets may be as many as the missing numbers by chance.
+        const ENOUGH: u64 = 8;
         let mut adopted = false;
-        let counted: BTreeSet<u32> = gone
-            .packets
-            .iter()
-            .filter(|(at, own)| self.missing(**at, doubt) == (own.all + losses.missed_of(**at), false))
-            .map(|(at, _)| *at)
-            .collect();
+        let is_counted = |(at, own): &(&u32, &GonePackets)| {
+            own.all >= ENOUGH && self.missing(**at, doubt) == (own.all + losses.missed_of(**at), false)
+        };
+        let counted: BTreeSet<u32> = gone.packets.iter().filter(is_counted).map(|(at, _)| *at).collect();
         for (id, sas) in &gone.flows {
             let ([at], Some(flow)) = (sas.as_slice(), flows.get_mut(*id)) else { continue };
             if counted.contains(at) {

@@ -6,6 +6,7 @@ use super::gone::GoneFlows;
 use crate::matching::Matcher;
 use crate::matching::content::identity;
 use crate::matching::limits::MAX_OUTSIDE;
+use crate::matching::measure::losses::Losses;
 use crate::matching::measure::tally::SaTally;
 use crate::matching::packets::flows::{Flow, FlowId, Flows};
 use crate::matching::packets::prefix::Prefix;
@@ -20,13 +21,10 @@ impl Matcher {
             let has_ends = flows.key(id).is_some_and(|key| tunnels.contains(&(key.src, key.dst)));
             has_ends && flow.matched == 0 && flow.hidden * 2 > flow.packets()
         };
-        let own: Vec<(FlowId, u64)> =
-            flows.iter().filter(|(id, flow)| is_own(*id, flow)).map(|(id, flow)| (id, flow.packets())).collect();
-        for (id, packets) in own {
-            self.plain.packets = self.plain.packets.saturating_sub(packets);
-            if let Some(flow) = flows.get_mut(id) {
-                *flow = Flow::default();
-            }
+        let own: Vec<FlowId> = flows.iter().filter(|(id, flow)| is_own(*id, flow)).map(|(id, _)| id).collect();
+        for flow in own.into_iter().filter_map(|id| Some(std::mem::take(flows.get_mut(id)?))) {
+            self.plain.packets = self.plain.packets.saturating_sub(flow.packets());
+            self.ledger.uncovered = self.ledger.uncovered.saturating_sub(flow.uncovered);
         }
     }
 
@@ -98,20 +96,27 @@ impl Matcher {
     }
 
     /// By SA that encapsulates, packets of flows of which it shows none, although their answers come out of the tunnel between its ends.
-    pub(super) fn blocked(&self, flows: &Flows) -> BTreeMap<u32, u64> {
+    pub(super) fn blocked(&self, flows: &Flows, losses: &Losses) -> BTreeMap<u32, u64> {
+        /// Packets of flows that are all too short to be sure: they count beside few lost ones, as 1 in N.
+        const OF: u64 = 5;
         let ends = |sa: u32| Some(self.tally.sas.get(sa as usize)?.key.ends());
         let answered = answered(flows);
-        let mut blocked = BTreeMap::new();
+        let (mut blocked, mut sure) = (BTreeMap::new(), BTreeSet::new());
         for (_, flow, back) in answered {
             let Some((src, dst)) = self.tally.flow_sa.get(&back).and_then(|sa| ends(*sa)) else { continue };
             let forth = (0..).zip(&self.tally.sas).filter(|(_, sa)| sa.encapsulated == Some(true));
             for (at, _) in forth.filter(|(at, _)| ends(*at) == Some((dst, src))) {
                 *blocked.entry(at).or_default() += flow.unmatched;
+                sure.extend((flow.unmatched >= ENOUGH).then_some(at));
             }
         }
+        blocked.retain(|at, packets| sure.contains(at) || *packets > losses.missed_of(*at) / OF);
         blocked
     }
 }
+
+/// Packets that are no stray, of one flow or of several.
+const ENOUGH: u64 = 6;
 
 /// Packets of flows that are not in the tunnel, although their answers are.
 pub(super) fn open_by_answers(plain: u64) -> Undetermined {
@@ -129,8 +134,6 @@ pub(super) fn open_by_answers(plain: u64) -> Undetermined {
 
 /// Flows of which nothing is known but that they are not in the tunnel, each with the flow of its answers, which is.
 fn answered(flows: &Flows) -> Vec<(FlowId, Flow, FlowId)> {
-    /// Packets of all of them that are no stray.
-    const ENOUGH: u64 = 6;
     let by_key = |id: FlowId| flows.key(id).map(|key| (key.src, key.dst, key.protocol));
     let selected: BTreeMap<_, FlowId> =
         flows.iter().filter(|(id, _)| flows.is_selected(*id)).filter_map(|(id, _)| Some((by_key(id)?, id))).collect();

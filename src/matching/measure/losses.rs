@@ -92,7 +92,7 @@ impl Losses {
             }
         }
         losses.in_turns(tally, flows, ledger);
-        losses.left_out(tally, flows);
+        losses.left_out(tally, flows, ledger);
         losses.unseen_addresses(tally, flows);
         losses.services(&ledger.services, tally, flows);
         losses

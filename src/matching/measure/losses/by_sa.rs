@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Losses;
 use crate::matching::content::identity;
 use crate::matching::measure::tally::Tally;
-use crate::matching::packets::flows::{Flow, FlowId, FlowKey, Flows};
+use crate::matching::packets::flows::{FlowId, FlowKey, Flows};
 use crate::matching::packets::ledger::{Ledger, Lost};
 use crate::model::Address;
 
@@ -67,25 +67,35 @@ impl Losses {
         }
     }
 
-    /// Compares flows without any pair with the unpaired packets of the SAs between the same networks. Flows seen in clear are outside the tunnel.
-    pub(super) fn left_out(&mut self, tally: &Tally, flows: &Flows) {
+    /// Compares flows without any pair with the unpaired packets of the SAs between the same networks, by number and by length. Flows seen in clear
+    /// are outside the tunnel.
+    pub(super) fn left_out(&mut self, tally: &Tally, flows: &Flows, ledger: &Ledger) {
         /// Packets of the tunnel that are no stray.
         const FEW: u64 = 2;
+        /// Packets of other lengths than the tunnel's unpaired ones, as 1 in N.
+        const OTHERS: u64 = 16;
         let mut alone: BTreeMap<(Address, Address), u64> = BTreeMap::new();
         for sa in &tally.sas {
             *alone.entry(sa.key.ends()).or_default() += sa.alone;
         }
-        let by_order = (0..).zip(&tally.sas).filter(|(_, sa)| sa.is_by_order() && sa.alone > FEW);
-        let carried: Vec<_> =
-            by_order.filter_map(|(at, sa)| Some((at, sa.key.ends(), (sa.src?.site(), sa.dst?.site())))).collect();
-        let is_left_out = |(id, flow): &(FlowId, Flow)| !flows.is_selected(*id) && flow.clear == 0;
-        let left: Vec<(FlowKey, u64)> =
-            flows.iter().filter(is_left_out).filter_map(|(id, flow)| Some((flows.key(id)?, flow.unmatched))).collect();
-        for (at, ends, (src, dst)) in carried {
-            let between = left.iter().filter(|(key, _)| src.covers(key.src) && dst.covers(key.dst));
-            let plain: u64 = between.map(|(_, packets)| packets).sum();
-            let tunnelled = alone.get(&ends).copied().unwrap_or(0);
-            if plain * 2 >= tunnelled && plain * 2 <= tunnelled * 3 {
+        let carried = (0..).zip(&tally.sas).filter(|(_, sa)| sa.is_by_order() && sa.alone > FEW);
+        let is_left_out = |id: FlowId| !flows.is_selected(id) && flows.get(id).clear == 0;
+        let left = ledger.missed.iter().filter(|((id, _), _)| is_left_out(*id));
+        let left: Vec<(FlowKey, u32, u64)> =
+            left.filter_map(|((id, bytes), count)| Some((flows.key(*id)?, *bytes, *count))).collect();
+        for (at, sa) in carried {
+            let (Some(src), Some(dst), Some(mapping)) = (sa.src, sa.dst, sa.mapping) else { continue };
+            let (src, dst) = (src.site(), dst.site());
+            let mut lengths: BTreeMap<u32, u64> = BTreeMap::new();
+            for (_, bytes, count) in left.iter().filter(|(key, ..)| src.covers(key.src) && dst.covers(key.dst)) {
+                *lengths.entry(mapping.esp(*bytes).unwrap_or(0)).or_default() += count;
+            }
+            let plain: u64 = lengths.values().sum();
+            let unpaired = |esp: &u32| sa.alone_frames.lengths.get(esp).copied().unwrap_or(0);
+            let others: u64 = lengths.iter().map(|(esp, count)| count.saturating_sub(unpaired(esp))).sum();
+            let tunnelled = alone.get(&sa.key.ends()).copied().unwrap_or(0);
+            let is_alike = plain * 2 >= tunnelled && plain * 2 <= tunnelled * 3;
+            if is_alike && (others <= FEW.max(plain / OTHERS) || tunnelled > sa.alone) {
                 self.left_out.insert(at, (plain, tunnelled));
             }
         }

@@ -200,7 +200,8 @@ pub(super) fn sides(report: &MatchReport, view: &View) -> Section {
             "tunnel" => ("packet in a tunnel", "packets in a tunnel"),
             _ => ("IP packet", "IP packets"),
         };
-        let packets = count_of(side.packets, one, many);
+        let own = if name == "plain" && side.tunnelled > 0 { ", without those of the tunnel itself" } else { "" };
+        let packets = format!("{}{own}", count_of(side.packets, one, many));
         let alone = side.captures.len() <= 1;
         let listed = if view.all { usize::MAX } else { captures::LISTED };
         let mut line = |text: String| lines.push(KeyFigure { figure: Cell::text(name), meaning: text });
