@@ -169,6 +169,25 @@ fn goodput_of_messages_that_a_stream_cuts_is_not_determined() {
     assert!(rows.iter().all(|row| at(row, "goodput_bps").is_null()), "{rows:?}");
 }
 
+/// A NAT keepalive behind its length is a whole message, and the octet of a keepalive of TCP no part of one.
+#[test]
+fn keepalives_hide_nothing() {
+    let all = stream(4500, None);
+    let goodput = |more: &[&[u8]], test: &str| {
+        let mut frames = all.clone();
+        for (part, place) in more.iter().zip([7, 21]) {
+            frames.insert(place, segment(4500, 900, part));
+        }
+        let report = report(&capture(test, frames), &[]);
+        let rows = items(&report, "rates.directions");
+        let row = rows.iter().find(|row| number(row, "frames") > 0).expect("a direction");
+        (finding(&report, "tcp-continuation").is_some(), at(row, "if_no_tfc").is_null())
+    };
+    assert_eq!(goodput(&[&[0, 3, 0xff], &[0]], "tcp-keepalives"), (false, false));
+    assert_eq!(goodput(&[&[0, 3, 0xfe]], "tcp-other-octet"), (true, true));
+    assert_eq!(goodput(&[&[0, 90]], "tcp-two-octets"), (true, true));
+}
+
 /// A protocol with a length before each message, as DNS has in TCP: its first words are no SPIs.
 #[test]
 fn messages_with_a_length_are_no_esp() {

@@ -17,6 +17,8 @@ const TCP_BYTES: usize = 20;
 pub(in crate::dissect) const STREAM_PREFIX: &[u8] = b"IKETCP";
 /// The length in front of each message, which counts itself (section 3).
 const LENGTH_BYTES: usize = 2;
+/// The one octet of a NAT keepalive (RFC 3948 section 2.3).
+const KEEPALIVE: u8 = 0xff;
 /// SAs of a stack beyond which further messages of a segment are not recorded; a segment holds fewer.
 const MOST_SAS: usize = 250;
 
@@ -65,6 +67,10 @@ fn segment(walk: &mut Walk<'_, '_>, ports: (u16, u16), header_bytes: usize, pref
         walk.push(LayerKind::TcpEncap, prefix);
         return Next::Done;
     }
+    // A keepalive of TCP repeats one octet (RFC 9293 section 3.8.4), and what a message loses to a segment of one, its other pieces show.
+    if walk.wire_bytes() == 1 {
+        return Next::Done;
+    }
     if walk.fragmented || !whole(walk.bytes(), walk.wire_bytes()) {
         walk.stack.flags.tcp_continuation = true;
         return Next::Done;
@@ -83,8 +89,9 @@ fn segment(walk: &mut Walk<'_, '_>, ports: (u16, u16), header_bytes: usize, pref
 fn message_bytes(bytes: &[u8]) -> Option<usize> {
     let (&length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
     let message = usize::from(u16::from_be_bytes(length)).checked_sub(LENGTH_BYTES)?;
-    // The least is an ESP header; a message whose first word was cut off cannot be told.
-    (message >= Esp::BYTES && rest.len() >= 4).then_some(message)
+    // The least of ESP is its header; a message whose first word was cut off cannot be told.
+    let is_message = message >= Esp::BYTES && rest.len() >= 4;
+    (is_message || message == 1 && rest.first() == Some(&KEEPALIVE)).then_some(message)
 }
 
 fn whole(mut bytes: &[u8], mut wire: usize) -> bool {
