@@ -202,7 +202,11 @@ impl Tally {
                 self.spread.alone(packet, sa.encapsulated);
                 return None;
             }
-            TunnelledFate::Waiting | TunnelledFate::Part | TunnelledFate::Silent => return None,
+            TunnelledFate::Silent => {
+                sa.alone_frames.measure(packet);
+                return None;
+            }
+            TunnelledFate::Waiting | TunnelledFate::Part => return None,
         };
         let Pairing { plain, basis, confidence, .. } = pairing;
         let (basis, confidence) = (*basis, *confidence);

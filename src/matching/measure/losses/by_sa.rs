@@ -93,11 +93,9 @@ impl Losses {
             let plain: u64 = lengths.values().sum();
             let unpaired = |esp: &u32| sa.alone_frames.lengths.get(esp).copied().unwrap_or(0);
             let others: u64 = lengths.iter().map(|(esp, count)| count.saturating_sub(unpaired(esp))).sum();
-            // Of those in what looked like a hole of the plain capture only the number is kept.
-            let unknown = sa.alone.saturating_sub(sa.alone_frames.lengths.values().sum());
             let tunnelled = alone.get(&sa.key.ends()).copied().unwrap_or(0);
             let is_alike = plain * 2 >= tunnelled && plain * 2 <= tunnelled * 3;
-            if is_alike && (others <= FEW.max(plain / OTHERS) + unknown || tunnelled > sa.alone) {
+            if is_alike && (others <= FEW.max(plain / OTHERS) || tunnelled > sa.alone) {
                 self.left_out.insert(at, (plain, tunnelled));
             }
         }

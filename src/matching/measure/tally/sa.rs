@@ -72,7 +72,7 @@ pub(in crate::matching) struct SaTally {
 pub(crate) struct Alone {
     pub(crate) first: Vec<AloneFrame>,
     pub(crate) last: Option<AloneFrame>,
-    /// How many are of each length, of opaque ESP.
+    /// How many are of each length, of opaque ESP, with those in what looks like a hole of the plain capture.
     pub(in crate::matching) lengths: BTreeMap<u32, u64>,
 }
 
@@ -87,6 +87,10 @@ impl Alone {
         } else {
             self.last = Some(frame);
         }
+        self.measure(packet);
+    }
+
+    pub(super) fn measure(&mut self, packet: &Tunnelled) {
         if let Some(esp) = packet.esp
             && (self.lengths.len() < MAX_SIZES || self.lengths.contains_key(&esp))
         {
