@@ -328,6 +328,8 @@ pub struct StackFlags {
     pub control: bool,
     /// Captured octets are fewer than the wire's.
     pub cut_by_snaplen: bool,
+    /// The rest of it is in other fragments of the mirror shell, and not behind a snapshot length.
+    pub in_shell_fragment: bool,
     /// The outermost packet states more octets than the frame has on the wire, as the capture tells it, and its header is sound: the
     /// frame was sliced, and its length on the wire not kept.
     pub sliced: bool,

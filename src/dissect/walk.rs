@@ -188,6 +188,7 @@ impl<'a, 's> Walk<'a, 's> {
         self.end = end;
         self.frame_end = end;
         self.stack.frame_bytes = end.saturating_sub(self.stack.start as usize) as u32;
+        self.stack.flags.in_shell_fragment = !self.stack.flags.cut_by_snaplen;
         self.stack.flags.cut_by_snaplen = true;
         self.stack.flags.offloaded |= self.stack.frame_bytes > super::LONGEST_FRAME;
     }

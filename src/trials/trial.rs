@@ -71,7 +71,7 @@ pub(super) fn measured(
         more_out: last.and_then(|last| row.unclear(last, (from, to))).is_some_and(|own| own.more),
         no_tunnel: no_tunnel(taps, row, found, clocks),
         no_device: row.unclear(Place::Middle, (from, to)).map(|_| Reason::AssociationUnclear),
-        open_queue: [None, Some(Place::Middle)].map(|place| row.is_queue_open(place, (from, to))),
+        open_queue: row.open_queue(found.basis, (from, to)),
         opaque: row.opaque,
         thin: row.thin.as_ref().map(|thin| thin_sample(thin, from, taps.apart())),
     };

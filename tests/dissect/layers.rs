@@ -345,11 +345,16 @@ fn a_fragmented_shell_leaves_the_mirrored_frame_its_length() {
     packet.truncate(1500);
     packet[2..4].copy_from_slice(&1500u16.to_be_bytes());
     packet[6] = 0x20;
-    let stack = read(&ethernet(0x0800, &packet));
+    let whole = ethernet(0x0800, &packet);
+    let stack = read(&whole);
     assert_eq!(stack_name(stack.shape), "[vxlan]/eth/ipv4/esp");
     assert_eq!((stack.frame_bytes as usize, stack.trailer_bytes, stack.notes.len()), (mirrored.len(), 0, 0));
     assert_eq!((stack.sas[0].bytes, stack.ips[0].total_bytes), (1456, 1476));
     assert!(stack.flags.cut_by_snaplen && stack.null_checked(&stack.sas[0]));
+    // The rest is in another frame. Of a fragment that was cut as well it is not.
+    assert!(stack.flags.in_shell_fragment);
+    let cut = Frame { data: &whole[..whole.len() - 1], ..frame(LinkType::ETHERNET, &whole) };
+    assert!(!stack_of(&cut, &DissectOptions::default()).flags.in_shell_fragment);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::build::{Noise, R1, R2, START, esp, ipv4, ipv6, udp};
+use crate::support::build::{Noise, R1, R2, START, esp, in_fragments, ipv4, ipv6, udp};
 use crate::support::writer::{ETHERNET, Order, Out, Step, pcap};
 use crate::support::{self, at, items, number, text};
 
@@ -230,4 +230,21 @@ fn what_a_cut_tunnel_carries_is_not_known() {
     let report = cut("within-ethernet", frames.collect(), 128);
     let row = &items(&report, "rates.directions")[0];
     assert!(row["goodput_bps"].is_null() && row["goodput_max_bps"].is_null(), "{row:#}");
+}
+
+/// A mirror's VXLAN in fragments: the rest of a frame is in the next one, and no snapshot length cut it off.
+#[test]
+fn fragments_of_a_mirror_are_not_cut_off() {
+    let mut noise = Noise(5);
+    let frames = (1..=20).flat_map(|number| {
+        let mirrored = esp(R1, R2, 0x1001, number, &noise.bytes(1_448));
+        let shell = [&[8, 0, 0, 0, 0, 0, 1, 0][..], &mirrored].concat();
+        in_fragments(&udp(R1, R2, (50_000, 4789), number as u16, &shell), 1_480)
+    });
+    let frames: Vec<Vec<u8>> = frames.collect();
+    let whole = cut("shell-fragments", frames.clone(), 2_000);
+    assert_eq!(number(&whole, "sas.0.frames"), 20);
+    let is_said = |report: &Value| items(report, "findings").iter().any(|own| text(own, "code") == "capture-snaplen");
+    assert!(!is_said(&whole));
+    assert!(is_said(&cut("shell-fragments-cut", frames, 1_000)));
 }

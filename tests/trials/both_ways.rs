@@ -13,7 +13,7 @@ const fn load(at: f64, fps: f64, seconds: f64) -> Load {
 }
 
 fn device(rule: Rule, room: usize, seed: u64) -> Device {
-    Device { service: 1_000_000, wobble: 3, room, rule, delay: 200_000, seed }
+    Device { service: 1_000_000, wobble: 3, room, rule, delay: 200_000, told: false, seed }
 }
 
 /// Figures of latency and queue that follow from which packets were dropped.
@@ -160,6 +160,11 @@ fn a_device_that_drops_packets_of_both_directions_at_random() {
         let rev = [load(0.2, 300.0, 1.2), load(3.0, 600.0, 2.0), load(7.0, 1_100.0, 1.8)];
         let (made, truth) = device(rule, 200, seed).make([&fwd, &rev], 100_000, &format!("trials-red-both-{seed}"));
         compare(&json(&made.all(), &[]), &truth);
+        // Content tells which packets came out, whatever is in doubt at the tap between.
+        let told = Device { told: true, ..device(rule, 200, seed) };
+        let (made, truth) = told.make([&fwd, &rev], 100_000, &format!("trials-red-told-{seed}"));
+        let (stated, lossy) = compare(&json(&made.all(), &[]), &truth);
+        assert!(lossy > 0 && stated == lossy, "{seed}: {stated} of {lossy}");
     }
 }
 

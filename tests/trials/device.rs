@@ -27,6 +27,8 @@ pub struct Device {
     pub rule: Rule,
     /// Nanoseconds from the tunnel's tap to the exit.
     pub delay: u64,
+    /// Whether each packet has octets of its own.
+    pub told: bool,
     pub seed: u64,
 }
 
@@ -112,14 +114,14 @@ impl Device {
     }
 
     fn frames(&self, packets: &[Packet], noise: &mut Noise) -> [Vec<Out>; 3] {
-        let benches = [false, true].map(|reverse| Bench { reverse, constant: true, ..Bench::default() });
+        let benches = [false, true].map(|reverse| Bench { reverse, constant: !self.told, ..Bench::default() });
         let mut taps = [const { Vec::new() }; 3];
         let mut numbers = [0_u32; 2];
         let mut inside: Vec<&Packet> = packets.iter().filter(|own| own.reverse || own.done.is_some()).collect();
         inside.sort_by_key(|own| if own.reverse { own.there } else { own.done.unwrap_or(0) });
         for own in packets {
             let bench = &benches[usize::from(own.reverse)];
-            let packet = bench.packet(0, own.size, noise);
+            let packet = bench.packet(0, own.size, &mut Noise(own.came));
             let (entry, exit) = if own.reverse { (2, 0) } else { (0, 2) };
             taps[entry].push(Out::whole(own.came, bench.frame(&packet, 1)));
             if let Some(done) = own.done {
@@ -131,7 +133,7 @@ impl Device {
             let (way, bench) = (usize::from(own.reverse), &benches[usize::from(own.reverse)]);
             numbers[way] += 1;
             let t = if own.reverse { own.there } else { own.done.unwrap_or(0) };
-            let packet = bench.packet(0, own.size, noise);
+            let packet = bench.packet(0, own.size, &mut Noise(own.came));
             for octets in bench.outer(&packet, (0x1001 + way as u32, numbers[way]), noise) {
                 taps[1].push(Out::whole(t, bench.frame(&octets, 2)));
             }

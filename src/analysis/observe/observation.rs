@@ -129,7 +129,7 @@ pub(crate) fn observe(
         ipsec: !stack.sas.is_empty(),
         control: stack.flags.control,
         fragment: outer.is_some_and(IpHeader::is_fragment),
-        cut_by_snaplen: stack.flags.cut_by_snaplen,
+        cut_by_snaplen: stack.flags.cut_by_snaplen && !stack.flags.in_shell_fragment,
         offloaded: stack.flags.offloaded,
         undissected: outer.is_none() && stack.stop.is_some() && !stack.flags.control,
         null_read: stack.null.is_some(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::queue::{OneQueue, Passing, QueueRoom, one_queue};
 use super::row::{FrameRow, MISSING};
+use crate::model::trials::Basis;
 use crate::trials::read::Place;
 
 /// Packets of a row at a tap where equal ones were found by their order.
@@ -25,10 +26,15 @@ pub(crate) struct QueuedSpan {
 }
 
 impl FrameRow {
-    /// Whether it is in doubt which packets left a queue.
-    pub(crate) fn is_queue_open(&self, place: Option<Place>, (from, to): (usize, usize)) -> bool {
-        let here = |own: &&QueuedSpan| place.is_none_or(|place| own.place == place) && own.from < to && from < own.to;
-        self.queued.iter().filter(here).any(|own| own.open)
+    /// Whether it is in doubt which packets left a queue: one that the figures between both ends depend on, and one before the tap in the middle.
+    /// Packets whose content is known at both ends are told there, whatever is in doubt between them.
+    pub(crate) fn open_queue(&self, basis: Basis, (from, to): (usize, usize)) -> [bool; 2] {
+        let told = matches!(basis, Basis::Content | Basis::Decrypted);
+        [self.last().filter(|_| told), Some(Place::Middle)].map(|place| {
+            let here =
+                |own: &&QueuedSpan| place.is_none_or(|place| own.place == place) && own.from < to && from < own.to;
+            self.queued.iter().filter(here).any(|own| own.open)
+        })
     }
 
     /// Whether packets of the other direction waited in the same queue.

@@ -60,7 +60,7 @@ pub(crate) struct Sample<'s> {
     pub(crate) no_tunnel: Option<Reason>,
     /// Why the time to the tunnel tap is not known.
     pub(crate) no_device: Option<Reason>,
-    /// Whether it is in doubt which packets left a queue: anywhere, and before the tap in the middle.
+    /// Whether it is in doubt which packets left a queue: one that the figures between both ends depend on, and one before the tap in the middle.
     pub(crate) open_queue: [bool; 2],
     /// Lengths inside are not known.
     pub(crate) opaque: bool,
@@ -80,7 +80,7 @@ pub(crate) struct Measured {
     pub(crate) idle: Option<i64>,
     /// Packets of loads before that were inside when the trial began.
     pub(crate) inside: usize,
-    /// Whether it is in doubt which packets left a queue: anywhere, and before the tap in the middle.
+    /// Whether it is in doubt which packets left a queue: one that the figures between both ends depend on, and one before the tap in the middle.
     pub(crate) open_queue: [bool; 2],
     /// Whether a full queue explains the losses that holds packets of the other direction, too: few of its own may wait.
     pub(crate) shared: bool,

@@ -61,6 +61,9 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
 /// Takes away what a full queue would make of the losses, where it is in doubt that one did: which packets waited how long. What was lost,
 /// how long the device sent on behind the load and the first packet's time on the way are known without.
 fn without_queue(trial: &mut Trial, [open, device]: [bool; 2]) {
+    if device && trial.device_latency_p50_ns.take().is_some() {
+        trial.undetermined.push(OpenFigure { figure: Figure::DeviceLatency, reason: Reason::QueueUnclear });
+    }
     if !open || trial.latency_max_ns.is_none() {
         return;
     }
@@ -68,10 +71,7 @@ fn without_queue(trial: &mut Trial, [open, device]: [bool; 2]) {
     (trial.latency_slope_ppm, trial.slope_error_ppm) = (None, None);
     (trial.waiting_frames, trial.waited_frames, trial.buffer_frames) = (None, None, None);
     (trial.ratio, trial.backlog_max_frames, trial.latency_modelled) = (None, None, false);
-    let mut figures = vec![Figure::Latency, Figure::Ratio, Figure::Backlog];
-    if device && trial.device_latency_p50_ns.take().is_some() {
-        figures.push(Figure::DeviceLatency);
-    }
+    let figures = [Figure::Latency, Figure::Ratio, Figure::Backlog];
     trial.undetermined.extend(figures.into_iter().map(|figure| OpenFigure { figure, reason: Reason::QueueUnclear }));
     // A queue that may have been longer is no bad link.
     if trial.state == State::Lossy {
