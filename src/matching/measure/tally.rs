@@ -36,6 +36,8 @@ use crate::model::{Address, FramePos};
 
 /// A pair that is less sure is ambiguous.
 const SURE: f32 = 0.9;
+/// A pair that is less sure is none where its packets are much further apart than those of sure pairs.
+const UNSURE: f32 = 0.7;
 /// A pair that is less sure has no latency.
 const TIMED: f32 = 0.5;
 /// How sure a pair is whose times contradict it.
@@ -104,6 +106,7 @@ impl Tally {
             times: Quantiles::default(),
             guesses: Quantiles::default(),
             overtaken: 0,
+            longest: 0,
             bounded: 0,
             cut_through: Quantiles::default(),
             store_and_forward: Quantiles::default(),
@@ -236,10 +239,14 @@ impl Tally {
         // Of packets that are equal it is another one, where all others came after they were sent.
         let alone = sa.matched > STRAY && sa.backwards * STRAY < sa.matched;
         let doubtful = if basis == PairBasis::Order { impossible || contradicted } else { impossible && alone };
-        let confidence = if doubtful { confidence.min(IMPOSSIBLE) } else { confidence };
+        let far = basis == PairBasis::Order && confidence < UNSURE && delay.is_some_and(|delay| sa.is_far(delay));
+        let confidence = if doubtful || far { confidence.min(IMPOSSIBLE) } else { confidence };
+        if let Some(delay) = delay.filter(|_| confidence >= SURE) {
+            sa.longest = sa.longest.max(delay);
+        }
         let timed_delay = delay.filter(|_| confidence >= TIMED && !impossible);
         let latency = timed_delay.map(|delay| sa.time(delay, packet, plain, settings));
-        let guess = delay.filter(|_| latency.is_none() && !doubtful && basis == PairBasis::Order);
+        let guess = delay.filter(|_| latency.is_none() && !doubtful && !far && basis == PairBasis::Order);
         guess.into_iter().for_each(|delay| sa.guesses.add(delay.max(0)));
         sa.confidence += f64::from(confidence);
         sa.ambiguous += u64::from(confidence < SURE);

@@ -56,6 +56,8 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) guesses: Quantiles,
     /// Of the pairs, those of packets that were left over of both sides, as others overtook them.
     pub(in crate::matching) overtaken: u64,
+    /// The longest time of a sure pair.
+    pub(in crate::matching) longest: i64,
     /// Of the times, those below 0 that count as 0.
     pub(in crate::matching) bounded: u64,
     pub(in crate::matching) cut_through: Quantiles,

@@ -40,6 +40,18 @@ impl SaTally {
     }
 }
 
+impl SaTally {
+    /// Whether a time is not one of this SA's, as far as its sure pairs tell: the counterpart was lost, and a later packet of the same length stands
+    /// in its place.
+    pub(super) const fn is_far(&self, delay: i64) -> bool {
+        /// Sure pairs that tell what is usual.
+        const ENOUGH: u64 = 32;
+        /// How many times as long as the longest of them.
+        const TIMES: i64 = 32;
+        self.matched - self.ambiguous > ENOUGH && delay / TIMES > self.longest
+    }
+}
+
 /// A time as it was measured, as first bit in to first bit out (where it is known) and as last to last.
 fn both(
     delay: i64,
