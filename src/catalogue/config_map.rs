@@ -115,7 +115,7 @@ pub(super) const SPI_DUPLICATE: Entry = Entry {
 pub(super) const INTERFACE_DOWN: Entry = Entry {
     code: "config-interface-down",
     severity: Severity::Error,
-    severity_note: "",
+    severity_note: "Of the network of one of several lines of the access list it is a note.",
     title: "The interface with the crypto map is shut down",
     meaning: "Nothing leaves an interface that is administratively down, and nothing is received on it. The tunnel cannot work over it.",
     causes: &[
@@ -130,7 +130,7 @@ pub(super) const INTERFACE_DOWN: Entry = Entry {
 pub(super) const ACL_BLOCKS: Entry = Entry {
     code: "config-acl-blocks",
     severity: Severity::Error,
-    severity_note: "",
+    severity_note: "Of the network of one of several lines of the access list it is a note.",
     title: "The access list of the interface drops the peer's IPsec or IKE packets",
     meaning: "An inbound access list sees the outer packet before IPsec does. Where it permits neither protocol 50 (ESP) or 51 (AH) nor UDP 500 \
               and 4500 from the peer, nothing of the tunnel comes in.",

@@ -2,6 +2,7 @@
 
 pub(super) mod line;
 mod marks;
+pub(in crate::policy) mod order;
 pub(super) mod parts;
 pub(super) mod paste;
 pub(super) mod snip;
@@ -24,6 +25,21 @@ pub(super) struct Line {
     pub(super) text: Option<String>,
     /// Whether blanks stood before it.
     pub(super) indented: bool,
+    /// Whether a `!` alone, which ends a block, stands between it and the line before.
+    pub(super) parted: bool,
+}
+
+/// A text, line by line.
+#[derive(Default, Debug)]
+pub(super) struct Pasted {
+    /// The lines that say something, without what pasting added.
+    pub(super) lines: Vec<Line>,
+    /// Whether a `!` alone follows the last of them.
+    pub(super) parted: bool,
+    /// Whether the text ends where a pager waited.
+    pub(super) paged: bool,
+    /// Whether its last line does not end.
+    pub(super) broken: bool,
 }
 
 /// The octets in UTF-8: UTF-16 of either order of octets, with or without a byte order mark, is converted.
@@ -62,15 +78,24 @@ fn sixteen(octets: &[u8]) -> Option<bool> {
 }
 
 /// The lines that say something, without what pasting added.
-pub(super) fn lines(text: &[u8]) -> Vec<Line> {
+pub(super) fn pasted(text: &[u8]) -> Pasted {
     // Old editors end lines with CR alone.
     let end = if text.contains(&b'\n') { b'\n' } else { b'\r' };
     let mut raw: Vec<(u32, String)> = Vec::new();
+    // Lines that end a block, the first after each line that says something.
+    let mut ends: Vec<u32> = Vec::new();
+    let mut last: &[u8] = b"";
     for (number, octets) in (1u32..).zip(text.split(|b| *b == end)) {
         // Most lines of the largest inputs say nothing.
-        if matches!(octets.trim_ascii(), b"" | b"!" | b"#") {
+        let trimmed = octets.trim_ascii();
+        if matches!(trimmed, b"" | b"!" | b"#") {
+            let known = ends.last() >= raw.last().map(|(number, _)| number);
+            if trimmed == b"!" && !known {
+                ends.push(number);
+            }
             continue;
         }
+        last = octets;
         // Nothing that a terminal adds makes a line so long: it is told as one, without copies of it.
         if octets.len() > LONGEST_RAW {
             raw.push((number, "x".repeat(MAX_LINE + 1)));
@@ -80,24 +105,40 @@ pub(super) fn lines(text: &[u8]) -> Vec<Line> {
             raw.push((number, line));
         }
     }
+    let paged = marks::is_pager(&String::from_utf8_lossy(last.get(..LONGEST_RAW).unwrap_or(last)));
     marks::take_off(&mut raw);
+    // In quoted mail, too.
+    ends.extend(raw.iter().filter(|(_, line)| line.trim() == "!").map(|(number, _)| *number));
+    ends.sort_unstable();
     let cuts = snip::take_out(&mut raw);
     let mut raw = xfrm::logical(raw);
     wrap::join(&mut raw);
     let mut lines: Vec<Line> = raw.into_iter().filter_map(|(number, text)| meant(number, &text)).collect();
     for number in cuts {
         let at = lines.partition_point(|line| line.number < number);
-        lines.insert(at, Line { number, text: Some(snip::MARK.to_owned()), indented: false });
+        lines.insert(at, Line { number, text: Some(snip::MARK.to_owned()), indented: false, parted: false });
     }
-    lines
+    let parted = part(&mut lines, &ends);
+    Pasted { lines, parted, paged, broken: !text.ends_with(&[end]) }
+}
+
+/// Notes between which lines a block ends; whether one ends after the last.
+fn part(lines: &mut [Line], ends: &[u32]) -> bool {
+    let mut ends = ends.iter().copied().peekable();
+    for line in lines {
+        while ends.next_if(|end| *end < line.number).is_some() {
+            line.parted = true;
+        }
+    }
+    ends.next().is_some()
 }
 
 fn meant(number: u32, text: &str) -> Option<Line> {
     if text.len() > MAX_LINE {
-        return Some(Line { number, text: None, indented: false });
+        return Some(Line { number, text: None, indented: false, parted: false });
     }
     let indented = text.starts_with(char::is_whitespace);
-    line::clean(text).map(|text| Line { number, text: Some(text), indented })
+    line::clean(text).map(|text| Line { number, text: Some(text), indented, parted: false })
 }
 
 #[cfg(test)]
@@ -105,7 +146,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Vec<(u32, String)> {
-        lines(text.as_bytes()).into_iter().map(|line| (line.number, line.text.unwrap_or_default())).collect()
+        pasted(text.as_bytes()).lines.into_iter().map(|line| (line.number, line.text.unwrap_or_default())).collect()
     }
 
     fn texts(text: &str) -> Vec<String> {

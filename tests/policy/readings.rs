@@ -71,3 +71,46 @@ fn lines_to_type_are_for_the_router_at_fault() {
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// Codes of errors and warnings of a text beside the other end's.
+fn codes_of(name: &str, text: &str, other: &Path) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("readings-{name}"));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("1.txt"), text).expect("a text");
+    std::fs::copy(other, folder.join("2.txt")).expect("the other end");
+    codes(&folder)
+}
+
+#[test]
+fn a_text_that_ends_early_is_no_fault_of_its_router() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/policy-pairs");
+    for (pair, pager) in [
+        ("ike-key", ""),
+        ("gre-to-third-site", ""),
+        ("lan-filter-one-of-two-lines", ""),
+        ("vti-reserve", " --More-- \n"),
+    ] {
+        let whole = std::fs::read_to_string(root.join(pair).join("1.txt")).expect("a text");
+        let lines: Vec<&str> = whole.lines().collect();
+        for end in 4..lines.len() {
+            let text = lines[..end].join("\n") + "\n" + pager;
+            let codes = codes_of("early", &text, &root.join(pair).join("2.txt"));
+            assert!(codes.is_empty(), "{pair} up to {:?}: {codes:?}", lines[end - 1]);
+        }
+    }
+}
+
+#[test]
+fn a_mark_hides_a_fault_only_where_its_lines_may_have_stood() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/policy-pairs/cut-after-list");
+    let whole = std::fs::read_to_string(root.join("1.txt")).expect("a text");
+    let other = root.join("2.txt");
+    for mark in ["<snip>", "...", "! output omitted", "[removed]"] {
+        let within = whole.replace("<snip>\n", "").replace(" permit ip", &format!("{mark}\n permit ip"));
+        assert!(codes_of("within", &within, &other).is_empty(), "{mark} within the list");
+        let after = whole.replace("<snip>", mark);
+        assert_eq!(codes_of("after", &after, &other), ["config-acl-mismatch"], "{mark} after the list");
+        let unended = whole.replace("!\n<snip>\n!\nend", &format!("{mark}\n!\nend"));
+        assert!(codes_of("unended", &unended, &other).is_empty(), "{mark} at the end of the list");
+    }
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::forwarding::{digest, may_define};
 use super::redact;
+use crate::policy::form::order::Chapter;
 use crate::policy::limits::{MAX_BLOCKS, MAX_FACTS, MAX_REMARKS, MAX_ROUTERS, MAX_SKIPPED};
 use crate::policy::{Cite, Remark, Router, Understood};
 
@@ -37,8 +38,8 @@ pub(in crate::policy) struct Builder {
     netmasks: bool,
     /// Host names that the present input gave in lines of their own.
     titled: HashSet<String>,
-    /// Whether lines were cut out of the present input.
-    cut: bool,
+    /// Chapters that the present input lacks lines of, before any of its facts.
+    cut: Vec<Chapter>,
     /// Hosts of which each input tells of one of its own, and their names by those that tell them apart.
     apart: BTreeSet<String>,
     parted: HashMap<String, String>,
@@ -93,7 +94,7 @@ impl Builder {
         self.part = 0;
         self.netmasks = false;
         self.titled.clear();
-        self.cut = false;
+        self.cut.clear();
         self.renamed.clear();
         self.files.push(Understood { name: self.file.clone(), ..Understood::default() });
     }
@@ -234,8 +235,8 @@ impl Builder {
             // Lines to type would have wildcards and modes that these do not know.
             router.maker.get_or_insert("PIX or ASA");
         }
-        if self.cut {
-            router.forwarding.cut_out();
+        if !self.cut.is_empty() {
+            router.forwarding.cut_out(&std::mem::take(&mut self.cut));
         }
         Some(router)
     }
@@ -265,11 +266,11 @@ impl Builder {
         Cite { file: self.file.clone(), line: self.number, text: text.into() }
     }
 
-    /// Lines were cut out of the text: what is not there may have been among them.
-    pub(in crate::policy) fn cut_out(&mut self) {
-        self.cut = true;
-        if let Some(router) = self.continues() {
-            router.forwarding.cut_out();
+    /// Lines of these chapters were cut out of the text: what is not there may have been among them.
+    pub(in crate::policy) fn cut_out(&mut self, chapters: &[Chapter]) {
+        match self.continues() {
+            Some(router) => router.forwarding.cut_out(chapters),
+            None => self.cut.extend(chapters),
         }
     }
 

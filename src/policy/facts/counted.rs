@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::model::Address;
-use crate::policy::Cite;
+use crate::policy::{Cite, Selector};
 
 /// What a router counted for the traffic with one peer between two networks.
 #[derive(Clone, Debug, Serialize)]
@@ -12,6 +12,8 @@ pub struct Flow {
     pub local: Option<Address>,
     /// The tunnel's far end, where known.
     pub remote: Option<Address>,
+    /// Its selector, where displayed: the SAs between two ends may carry several flows.
+    pub selector: Option<Selector>,
     /// Packets encapsulated.
     pub encapsulated: u64,
     /// Packets decapsulated, once the line was read.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use twox_hash::XxHash3_64;
 
 use crate::model::Address;
+use crate::policy::form::order::Chapter;
 use crate::policy::{Cite, Net, Selector};
 
 /// Facts about a router's forwarding.
@@ -43,9 +44,15 @@ pub struct Forwarding {
     /// Whether NAT may be other than the lists say.
     #[serde(skip)]
     pub(in crate::policy) other_nat: bool,
-    /// Whether lines were cut out of the text.
+    /// Chapters of the configuration of which lines may have been cut out of the text.
     #[serde(skip)]
-    pub(in crate::policy) cut: bool,
+    pub(in crate::policy) hidden: BTreeSet<Chapter>,
+    /// Interfaces and access lists further lines of which may have been cut out, or stand after the end of the text.
+    #[serde(skip)]
+    pub(in crate::policy) open: BTreeSet<String>,
+    /// Whether the listing of a kernel's policies ends within one.
+    #[serde(skip)]
+    pub(in crate::policy) cut_policies: bool,
     /// Whether displays show SAs with a lifetime, which IKE made.
     #[serde(skip)]
     pub(in crate::policy) negotiated: bool,
@@ -197,22 +204,32 @@ impl Forwarding {
         Some(both.map(|(src, dst)| Selector { src, dst, ..line.frame.clone() }).collect())
     }
 
-    /// Whether something of this name may be there: a line about it could not be read.
-    pub(in crate::policy) fn may_have(&self, name: &str) -> bool {
-        self.cut
-            || self.mentioned.contains(&digest(name))
-            || self.vague.contains(name)
-            || self.vague_sets.contains(name)
+    /// Whether a line that could not be read is about something of this name.
+    pub(in crate::policy) fn mentions(&self, name: &str) -> bool {
+        self.mentioned.contains(&digest(name)) || self.vague.contains(name) || self.vague_sets.contains(name)
     }
 
-    /// Lines were cut out: routes, keys and NAT may be among them.
-    pub(in crate::policy) fn cut_out(&mut self) {
-        (self.cut, self.other_routes, self.other_keys, self.other_nat) = (true, true, true, true);
+    /// Whether something of this name may be there: a line about it could not be read, or was cut out.
+    pub(in crate::policy) fn may_have(&self, name: &str, chapter: Chapter) -> bool {
+        self.hidden.contains(&chapter) || self.mentions(name)
+    }
+
+    /// Lines of these chapters were cut out: routes, keys and NAT may be among them.
+    pub(in crate::policy) fn cut_out(&mut self, chapters: &[Chapter]) {
+        self.hidden.extend(chapters);
+        self.other_keys |= chapters.contains(&Chapter::Ike);
+        let routes = chapters.contains(&Chapter::Routes);
+        (self.other_routes, self.other_nat) = (self.other_routes || routes, self.other_nat || routes);
     }
 
     /// Whether all lines of a list are known and in force as they stand.
     pub(in crate::policy) fn is_sure(&self, list: &str) -> bool {
-        !self.cut && !self.vague.contains(list) && !self.unsure.contains(list)
+        !self.vague.contains(list) && !self.unsure.contains(list)
+    }
+
+    /// Whether packets may be routed otherwise than the static routes say: an address is leased, or routes come from elsewhere.
+    pub(in crate::policy) fn routes_elsewhere(&self) -> bool {
+        self.other_routes || self.ports.values().any(|port| port.leased)
     }
 
     /// Whether a network is exactly the destination of a static route.

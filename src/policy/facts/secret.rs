@@ -4,6 +4,24 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+/// Words that stand in place of a key.
+const MASKS: [&str; 14] = [
+    "removed",
+    "redacted",
+    "hidden",
+    "masked",
+    "omitted",
+    "snip",
+    "snipped",
+    "deleted",
+    "sanitized",
+    "sanitised",
+    "censored",
+    "stripped",
+    "obfuscated",
+    "anonymized",
+];
+
 /// A key as it was typed. No output, error or debug text shows anything of it; it has no other use than comparison.
 #[derive(Clone)]
 pub struct Secret {
@@ -41,6 +59,19 @@ impl Secret {
     #[must_use]
     pub const fn comparable(&self) -> bool {
         self.hex || self.phrase
+    }
+
+    /// Whether it is a placeholder in place of a key: `********`, `<removed>`, `xxxx`.
+    #[must_use]
+    pub fn is_masked(&self) -> bool {
+        let text = self.text.trim_matches(['"', '\'']);
+        let enclosed = [("<", ">"), ("[", "]"), ("{", "}")]
+            .iter()
+            .any(|(open, close)| text.starts_with(open) && text.ends_with(close));
+        let mut octets = text.bytes();
+        let first = octets.next();
+        let one = first.is_some_and(|first| b"*xX.#-_?".contains(&first)) && octets.all(|b| Some(b) == first);
+        enclosed || one || MASKS.contains(&text.to_ascii_lowercase().as_str())
     }
 
     /// Whether it is certainly another key than `other`: both can be compared. A phrase says nothing of the key that is made of it.
@@ -127,6 +158,9 @@ mod tests {
             Secret::new("1110").same_but_parity(&Secret::new("1011"))
                 && !Secret::new("11").same_but_parity(&Secret::new("13"))
         );
+        let masked = |text| Secret::new(text).is_masked();
+        assert!(["********", "<removed>", "xxxx", "[hidden]", "REDACTED"].into_iter().all(masked));
+        assert!(!["cisco123", "aaaa", "a1b2", "XyX"].into_iter().any(masked));
         assert_eq!(serde_json::to_string(&key).unwrap(), "null");
         for shown in [format!("{key}"), format!("{key:?}"), format!("{:?}", Some(vec![key]))] {
             assert!(!shown.to_lowercase().contains("a1b2") && !shown.contains('1'), "{shown}");

@@ -69,6 +69,11 @@ pub(super) fn global(peer: Option<Address>, lines: Vec<String>) -> Vec<String> {
     all
 }
 
+/// Switches an interface on.
+pub(super) fn no_shutdown(interface: &str) -> Vec<String> {
+    global(None, vec![format!("interface {interface}"), " no shutdown".to_owned()])
+}
+
 /// The session-key command for an SPI with the keys that a transform needs.
 pub(super) fn session_key(inbound: bool, protocol: Protocol, spi: Option<Spi>, suite: Option<&Suite>) -> String {
     let esp = suite.and_then(|suite| suite.esp);

@@ -48,6 +48,11 @@ fn without_pager(line: &str) -> &str {
     if behind.len() == rest.len() && !rest.is_empty() { line } else { behind }
 }
 
+/// Whether a line is the prompt of a pager and nothing else.
+pub(super) fn is_pager(line: &str) -> bool {
+    overwritten(line).iter().all(|shown| shown.trim().is_empty()) && line.to_ascii_lowercase().contains("more")
+}
+
 /// Takes off what stands before many lines.
 pub(super) fn take_off(lines: &mut Vec<(u32, String)>) {
     for (_, line) in lines.iter_mut() {

@@ -1,7 +1,8 @@
 //! An input, line by line: each line goes to the reader that understands it.
 
-use super::line;
+use super::order::Missing;
 use super::parts::Parts;
+use super::{Pasted, line};
 use crate::policy::facts::builder::Builder;
 use crate::policy::form;
 use crate::policy::limits::MAX_LINE;
@@ -64,12 +65,14 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
         others: others(),
         active: Active::Nobody,
         indents: false,
+        displayed: false,
     };
-    let lines = form::lines(text);
+    let text = form::pasted(text);
+    let lines = &text.lines;
     // Where every line is, as in a quotation, it says nothing.
     paste.indents = lines.iter().any(|line| line.indented)
         && lines.iter().any(|line| !line.indented && line.text.as_deref() != Some(form::snip::MARK));
-    let parts = Parts::of(&lines);
+    let (parts, missing) = (Parts::of(lines), Missing::of(&text));
     for (at, line) in lines.iter().enumerate() {
         builder.at(line.number);
         if parts.begins(at) {
@@ -77,11 +80,16 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
             paste.active = Active::Nobody;
         }
         builder.set_netmasks(parts.netmasks(at));
+        if line.parted {
+            paste.cisco.parted();
+        }
         match &line.text {
+            // The output of a command is no configuration.
+            Some(text) if text == form::snip::MARK && paste.displayed && paste.active == Active::Nobody => {}
             Some(text) if text == form::snip::MARK => {
-                builder.cut_out();
+                builder.cut_out(missing.at(at));
                 if paste.active == Active::Cisco {
-                    paste.cisco.cut_out(builder);
+                    paste.cisco.cut_out(line.parted, builder);
                 }
             }
             Some(text) => match paste.line(text, builder) {
@@ -97,6 +105,7 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
             }
         }
     }
+    paste.end(&text, &missing, builder);
 }
 
 /// Words of lines that may matter for SAs.
@@ -111,9 +120,27 @@ struct Paste {
     active: Active,
     /// Whether some line is indented, so that one that is not belongs to no block.
     indents: bool,
+    /// Whether the last command of the session displays something else than a configuration.
+    displayed: bool,
 }
 
 impl Paste {
+    /// The text ends here.
+    fn end(&mut self, text: &Pasted, missing: &Missing, builder: &mut Builder) {
+        let last = text.lines.last().and_then(|line| line.text.as_deref()).unwrap_or_default();
+        let prompted = line::prompt(last);
+        let rest = prompted.as_ref().map_or(last, |(_, rest)| rest);
+        if self.active == Active::Xfrm {
+            self.xfrm.end(text.broken, builder);
+        }
+        if let Some(tail) = missing.tail.as_deref().filter(|_| self.active == Active::Cisco) {
+            builder.cut_out(tail);
+            self.cisco.cut_out(text.parted, builder);
+        } else if self.active == Active::Cisco && !text.parted && prompted.is_none() && command(rest).is_none() {
+            self.cisco.left_open(builder);
+        }
+    }
+
     /// Whether what a line says that nobody reads may matter.
     fn matters(&self, text: &str, indented: bool) -> bool {
         let text = line::prompt(text).map_or(text, |(_, rest)| rest);
@@ -157,6 +184,7 @@ impl Paste {
                     if let Some(host) = netns(text) {
                         builder.prompt(host, false);
                     }
+                    self.displayed = command == Command::Other;
                     if command == Command::Configuration {
                         builder.configuration();
                     }

@@ -39,8 +39,7 @@ pub(in crate::policy) const MARK: &str = "<...>";
 const WEAK: [&str; 2] = ["more", "output"];
 
 /// Words that stand beside those of `CUT`: `... rest of the output omitted ...`.
-const BESIDE: [&str; 20] = [
-    "output",
+const BESIDE: [&str; 18] = [
     "line",
     "lines",
     "rest",
@@ -59,13 +58,12 @@ const BESIDE: [&str; 20] = [
     "here",
     "irrelevant",
     "unrelated",
-    "more",
 ];
 
 /// Takes out lines that are one word in angle brackets and no prompt; the numbers of those that say that something was cut out.
 pub(super) fn take_out(lines: &mut Vec<(u32, String)>) -> Vec<u32> {
-    let cuts = lines.iter().filter(|(_, line)| is_cut(line)).map(|(number, _)| *number).collect();
-    lines.retain(|(_, line)| !is_cut(line));
+    let cuts = marks(lines);
+    lines.retain(|(number, _)| cuts.binary_search(number).is_err());
     if !lines.iter().any(|(_, line)| bracketed(line).is_some_and(|(_, rest)| rest.is_empty())) {
         return cuts;
     }
@@ -82,9 +80,57 @@ pub(super) fn take_out(lines: &mut Vec<(u32, String)>) -> Vec<u32> {
     cuts
 }
 
+/// Lines of a banner that its end is looked for in.
+const BANNER: usize = 200;
+/// Lines below the heading of a `ping` that its marks stand in.
+const PING: usize = 4;
+/// The longest mark.
+const LONGEST: usize = 80;
+
+/// The numbers of lines that say that others were cut out. The text of a banner and the output of a `ping` have no such lines.
+fn marks(lines: &[(u32, String)]) -> Vec<u32> {
+    let mut found = Vec::new();
+    let (mut at, mut pinged) = (0, None::<usize>);
+    while let Some((number, line)) = lines.get(at) {
+        if let Some(length) = banner(line, lines.get(at + 1..).unwrap_or_default()) {
+            at += length;
+        } else if pings(line) {
+            pinged = Some(at);
+        } else if is_cut(line) && !(is_dotted(line) && pinged.is_some_and(|from| at - from <= PING)) {
+            found.push(*number);
+        }
+        at += 1;
+    }
+    found
+}
+
+/// How many lines the text of a banner has that begins here: up to the next line with its delimiter.
+fn banner(line: &str, after: &[(u32, String)]) -> Option<usize> {
+    let rest = line.trim_start().strip_prefix("banner ")?;
+    let text = rest.trim_start().split_once(' ')?.1.trim_start();
+    let delimiter = if text.starts_with('^') { text.get(..2)? } else { text.get(..text.chars().next()?.len_utf8())? };
+    if text.get(delimiter.len()..)?.contains(delimiter) {
+        return Some(0);
+    }
+    let end = after.iter().take(BANNER).position(|(_, line)| line.contains(delimiter))?;
+    Some(end + 1)
+}
+
+/// Whether a line is the heading of the marks of a `ping`.
+fn pings(line: &str) -> bool {
+    line.contains("ICMP Echo") || line.contains("Packet sent with")
+}
+
+fn is_dotted(line: &str) -> bool {
+    line.trim().trim_matches('.').is_empty()
+}
+
 /// Whether a line says that others were cut out here.
 fn is_cut(line: &str) -> bool {
     let line = line.trim();
+    if line.len() > LONGEST {
+        return false;
+    }
     let text = line.trim_start_matches(['!', '#', ' ']);
     if matches!(text.trim_matches(['.', '<', '>', '[', ']', '(', ')']), "") {
         return text.contains("...");

@@ -1,5 +1,7 @@
 //! What routers counted themselves: which side drops.
 
+use std::collections::BTreeMap;
+
 use super::super::{Problem, View};
 use crate::model::report::Severity;
 use crate::policy::facts::counted::Flow;
@@ -8,24 +10,52 @@ use crate::policy::facts::router::Way;
 /// Of so many packets that came right, one that was dropped is no more than a note.
 const FEW: u64 = 100;
 
+/// Packets that are not sent while SAs come up, at most: those of one ping.
+const AT_FIRST: u64 = 5;
+
+/// The flows of each router, by what tells them apart.
+struct Flows<'v>(Vec<Vec<&'v Flow>>);
+
 pub(super) fn problems(view: &View<'_>) -> Vec<Problem> {
-    let flows = |at: usize| view.policies.routers.get(at).map(|router| router.flows.as_slice()).unwrap_or_default();
-    (0..view.policies.routers.len())
-        .flat_map(|at| flows(at).iter().map(move |flow| (at, flow)))
-        .filter_map(|(at, flow)| flow_problem(view, at, flow))
-        .collect()
+    let flows = Flows(view.policies.routers.iter().map(|router| latest(&router.flows)).collect());
+    let all = flows.0.iter().enumerate().flat_map(|(at, of)| of.iter().map(move |flow| (at, *flow)));
+    all.filter_map(|(at, flow)| flow_problem(view, &flows, at, flow)).collect()
+}
+
+/// The flows of a router: of one that is displayed again, the last display counts.
+fn latest(flows: &[Flow]) -> Vec<&Flow> {
+    let mut last: BTreeMap<_, usize> = BTreeMap::new();
+    for (number, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.selector.is_some()) {
+        last.insert((flow.local, flow.remote, &flow.selector), number);
+    }
+    let counts = |number: usize, flow: &Flow| {
+        last.get(&(flow.local, flow.remote, &flow.selector)).is_none_or(|last| *last == number)
+    };
+    flows.iter().enumerate().filter(|(number, flow)| counts(*number, flow)).map(|(_, flow)| flow).collect()
 }
 
 /// The same flow as the other router counted it.
-fn opposite<'v>(view: &'v View<'_>, at: usize, flow: &Flow) -> Option<(usize, &'v Flow)> {
+fn opposite<'v>(flows: &Flows<'v>, at: usize, flow: &Flow) -> Option<(usize, &'v Flow)> {
     let (local, remote) = (flow.local?, flow.remote?);
-    let all = view.policies.routers.iter().enumerate().filter(|(other, _)| *other != at);
-    let mut same = all
-        .flat_map(|(other, router)| router.flows.iter().map(move |theirs| (other, theirs)))
-        .filter(|(_, theirs)| (theirs.local, theirs.remote) == (Some(remote), Some(local)));
-    // Of several flows between the same ends, which answers which is not known.
-    let first = same.next()?;
-    same.next().is_none().then_some(first)
+    let all = flows.0.iter().enumerate().filter(|(other, _)| *other != at);
+    let same: Vec<(usize, &'v Flow)> = all
+        .flat_map(|(other, of)| of.iter().map(move |theirs| (other, *theirs)))
+        .filter(|(_, theirs)| (theirs.local, theirs.remote) == (Some(remote), Some(local)))
+        .collect();
+    // Of several flows between the same ends, what they select tells which answers which.
+    let beside = flows.0.get(at)?.iter().filter(|own| (own.local, own.remote) == (flow.local, flow.remote)).count() > 1;
+    let answers = |theirs: &&(usize, &Flow)| match (&flow.selector, &theirs.1.selector) {
+        (Some(own), Some(far)) => own.mirrored() == *far,
+        _ => true,
+    };
+    match same.as_slice() {
+        [only] if !beside => Some(*only),
+        same => {
+            let mut answering = same.iter().filter(answers);
+            let first = answering.next()?;
+            answering.next().is_none().then_some(*first)
+        }
+    }
 }
 
 /// Whether the SPIs that one router sends with to the other are those that it waits for, as far as both are given.
@@ -41,13 +71,13 @@ fn spis_agree(view: &View<'_>, from: usize, to: usize) -> bool {
     expected.is_empty() || of(from, Way::Out).iter().all(|sent| expected.contains(sent))
 }
 
-fn flow_problem(view: &View<'_>, at: usize, flow: &Flow) -> Option<Problem> {
+fn flow_problem(view: &View<'_>, flows: &Flows<'_>, at: usize, flow: &Flow) -> Option<Problem> {
     let decapsulated = flow.decapsulated?;
     let (host, refused) = (view.name(at), flow.refused());
     let listed: Vec<String> = flow.trouble.iter().map(|(name, count)| format!("{count} {name}")).collect();
     let listed = if listed.is_empty() { String::new() } else { format!(", {}", listed.join(", ")) };
     let counted = format!("{host} counts {} encaps, {decapsulated} decaps{listed}", flow.encapsulated);
-    let other = opposite(view, at, flow);
+    let other = opposite(flows, at, flow);
     let problem = |evidence: String| {
         let mut problem = Problem::new("sa-counters", evidence).lines(view.policies, at, &flow.cites);
         if let Some((other, theirs)) = other {
@@ -88,7 +118,7 @@ fn flow_problem(view: &View<'_>, at: usize, flow: &Flow) -> Option<Problem> {
             Some(problem(evidence).severity(severity))
         }
         _ if flow.unsent() > 0 => {
-            let (what, severity) = unsent(host, flow);
+            let (what, severity) = unsent(host, flow, is_complete(view, at, flow));
             Some(problem(format!("{counted}: {what}.")).severity(severity))
         }
         None if decapsulated == 0 && flow.encapsulated > 0 => Some(
@@ -99,9 +129,18 @@ fn flow_problem(view: &View<'_>, at: usize, flow: &Flow) -> Option<Problem> {
     }
 }
 
+/// Whether the display has SAs of both ways between the ends of a flow.
+fn is_complete(view: &View<'_>, at: usize, flow: &Flow) -> bool {
+    let installed = view.policies.routers.get(at).map(|router| router.installed.as_slice()).unwrap_or_default();
+    let has = |way: Way, src, dst| {
+        installed.iter().any(|sa| sa.way == Some(way) && (sa.src, sa.dst) == (src, dst) && !sa.spi.is_zero())
+    };
+    has(Way::Out, flow.local, flow.remote) && has(Way::In, flow.remote, flow.local)
+}
+
 /// What packets that could not be sent mean.
-fn unsent(host: &str, flow: &Flow) -> (String, Severity) {
-    if flow.encapsulated == 0 {
+fn unsent(host: &str, flow: &Flow, complete: bool) -> (String, Severity) {
+    if flow.encapsulated == 0 && !(complete && flow.unsent() <= AT_FIRST) {
         let what =
             "packets for the tunnel come to it and none leaves: the SA is not complete, or nothing leads to the peer";
         (format!("{what} ({host})"), Severity::Warning)

@@ -117,7 +117,6 @@ pub(super) fn one_des_key(a: &Option<Secret>, b: &Option<Secret>) -> bool {
     a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a.same_but_parity(b))
 }
 
-/// Whether two suites are the same; a key length that only one of them names is no difference.
 /// What a suite says of one protocol: the SA of each protocol of a bundle has its own algorithms.
 pub(super) const fn part_of(suite: Suite, protocol: Protocol) -> Suite {
     match protocol {
@@ -127,6 +126,7 @@ pub(super) const fn part_of(suite: Suite, protocol: Protocol) -> Suite {
     }
 }
 
+/// Whether two suites are the same; a key length that only one of them names is no difference.
 pub(super) fn agree(a: &Suite, b: &Suite) -> bool {
     let bits = |suite: &Suite| suite.esp.and_then(|esp| esp.key_bits);
     let bare =

@@ -41,6 +41,8 @@ enum Block {
     Object(String),
     /// An entry of the router's `ike`.
     Ike(usize),
+    /// The display of the pre-shared keys.
+    Keys,
     /// A block whose lines are no concern of ours, although some begin with the same words.
     Other,
 }
@@ -48,7 +50,7 @@ enum Block {
 impl Block {
     const fn context(&self) -> Context {
         match self {
-            Self::None | Self::Other | Self::Object(_) | Self::Group(_) => Context::Global,
+            Self::None | Self::Other | Self::Object(_) | Self::Group(_) | Self::Keys => Context::Global,
             Self::TransformSet(_) => Context::TransformSet,
             Self::Profile(_) => Context::Profile,
             Self::Map(_) => Context::Map,
@@ -69,17 +71,6 @@ pub(in crate::policy) fn list_entry(words: &[&str], builder: &mut Builder) -> Re
     let whole = whole(words);
     let words: Vec<&str> = whole.iter().map(String::as_str).collect();
     Read::when(!matches!(acl::open(&whole.join(" "), &words, builder), acl::Opened::Foreign))
-}
-
-/// Whether a line that is not understood looks like one that begins a block: it has a word of such lines, or an interface's name. A
-/// message of the system that interrupts a block may have one, too.
-fn is_heading(text: &str) -> bool {
-    let letter = |word: &str| word.starts_with(|c: char| c.is_ascii_alphabetic());
-    let interface = |word: &str| letter(word) && word.ends_with(|c: char| c.is_ascii_digit());
-    let words: Vec<&str> = text.split(' ').collect();
-    let short = matches!(words.as_slice(), [_, name] | [_, _, name] if interface(name));
-    let known = |word: &&str| matches!(*word, "interface" | "ipsec-manual" | "ipsec-isakmp" | "extended" | "standard");
-    !text.contains('%') && (short || words.iter().any(known))
 }
 
 /// Beginnings of blocks that are not read.
@@ -138,15 +129,25 @@ pub(in crate::policy) struct Cisco {
     left: Option<Block>,
     /// The block before a line that is not understood and may have begun another one.
     orphaned: Block,
+    /// Interfaces beside that of the block which its lines are for, too (`interface range`).
+    range: Vec<String>,
+    /// The list that the last line named, where it was one of a list by number.
+    listed: Option<String>,
+    /// Whether lines were cut out directly before the present one.
+    cut: bool,
 }
 
 impl Cisco {
     /// A line that begins a block, or stands for itself.
     pub(in crate::policy) fn open(&mut self, words: &[&str], builder: &mut Builder) -> Read {
         self.left = None;
+        let before = std::mem::take(&mut self.listed);
+        let range = std::mem::take(&mut self.range);
         let read = self.opened(words, builder);
         if read == Read::Understood {
-            self.orphaned = Block::None;
+            (self.orphaned, self.cut) = (Block::None, false);
+        } else {
+            (self.listed, self.range) = (before, range);
         }
         read
     }
@@ -218,17 +219,14 @@ impl Cisco {
             }
             ["crypto", "map", rest @ ..] => self.map(text, rest, builder),
             ["crypto", "isakmp" | "ikev2", ..] => self.ike(text, words, builder),
+            ["Keyring", "Hostname/Address", "Preshared", "Key"] => {
+                self.block = Block::Keys;
+                Read::Understood
+            }
             ["crypto", "pki" | "engine" | "logging", ..] => Read::Understood,
             ["crypto", "ipsec", ..] if irrelevant(words) => Read::Understood,
             ["crypto", ..] => self.other(),
-            ["interface", name, rest @ ..] => {
-                let name = interface::name(name, rest);
-                self.block = Block::Interface(name.clone());
-                if let Some(router) = builder.router() {
-                    router.interfaces.entry(name).or_default();
-                }
-                Read::Understood
-            }
+            ["interface", _, ..] | ["default", "interface", _, ..] => self.interface(words, builder),
             ["name", own, alias, ..] if named::gives(own, alias, builder) => Read::Understood,
             ["nameif", ..] | ["ip", "address", _, _, _] => interface::named(words, builder),
             ["object", "network", name] => {
@@ -267,6 +265,10 @@ impl Cisco {
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         let (text, words) = (whole.join(" "), words.as_slice());
         undo::line(&self.block, words, builder);
+        for name in self.range.clone() {
+            undo::line(&Block::Interface(name.clone()), words, builder);
+            let _read = interface::line(&name, words, builder);
+        }
         let read = match &self.block {
             Block::None | Block::Other => Read::Foreign,
             Block::TransformSet(name) => transforms::line(&name.clone(), words, builder),
@@ -277,55 +279,46 @@ impl Cisco {
             Block::Object(name) => acl::object(&name.clone(), words, builder),
             Block::Group(name) => forwarding::group_line(&name.clone(), words, builder),
             Block::Ike(at) => ike::line(*at, words, builder),
+            Block::Keys => ike::shown(words, builder),
         };
         let noise = read == Read::Foreign
             && !words.starts_with(&["no", "crypto"])
             && words.first().is_some_and(|first| NOISE.contains(&first.to_ascii_lowercase().as_str()));
-        if noise { Read::Understood } else { read }
+        if noise || read == Read::Understood {
+            self.cut = false;
+            Read::Understood
+        } else {
+            read
+        }
     }
 
-    /// A session-key command that running text quotes between backticks.
-    pub(in crate::policy) fn quoted(&mut self, text: &str, builder: &mut Builder) -> Read {
-        let mut read = Read::Foreign;
-        for quoted in text.split('`').skip(1).step_by(2) {
-            let words: Vec<&str> = quoted.split(' ').collect();
-            if map::quoted(&words, builder) {
-                read = Read::Understood;
+    /// `interface NAME`, `interface range NAMES`, `default interface NAME`.
+    fn interface(&mut self, words: &[&str], builder: &mut Builder) -> Read {
+        match words {
+            ["default", _, name, rest @ ..] => {
+                undo::interface(&interface::name(name, rest), builder);
+                self.block = Block::None;
             }
+            [_, "range", rest @ ..] if !rest.is_empty() => {
+                let mut names = interface::range(rest).into_iter();
+                self.block = names.next().map_or(Block::Other, Block::Interface);
+                self.range = names.collect();
+            }
+            [_, name, rest @ ..] => {
+                let name = interface::name(name, rest);
+                self.block = Block::Interface(name.clone());
+                if let Some(router) = builder.router() {
+                    router.interfaces.entry(name).or_default();
+                }
+            }
+            _ => return Read::Foreign,
         }
-        read
+        Read::Understood
     }
 
     fn other(&mut self) -> Read {
         self.left = Some(std::mem::replace(&mut self.block, Block::Other));
         Read::Foreign
-    }
-
-    /// A line that no reader takes: of the block that it stands in, it may be any part. `indented` where blanks
-    /// say what belongs to a block.
-    pub(in crate::policy) fn unread(&mut self, text: &str, indented: Option<bool>, builder: &mut Builder) {
-        let within = indented == Some(true);
-        if within && let Some(left) = self.left.take() {
-            self.block = left;
-        }
-        if !within && is_heading(text) && self.block != Block::Other {
-            // What stands below it is no part of the block before.
-            self.orphaned = std::mem::replace(&mut self.block, Block::Other);
-        }
-        if indented == Some(false) {
-            return;
-        }
-        let orphaned = self.block == Block::Other;
-        match if orphaned { &self.orphaned } else { &self.block } {
-            Block::Map(at) => map::unread(*at, text, builder),
-            Block::Acl(name) if within && !orphaned || acl::may_be_entry(text) => acl::vague(name, builder),
-            _ => {}
-        }
-    }
-
-    /// Lines were cut out here: of the present block, too.
-    pub(in crate::policy) fn cut_out(&self, builder: &mut Builder) {
-        undo::cut_out(&self.block, builder);
     }
 
     fn transform_set(&mut self, name: &str, listed: &[&str], builder: &mut Builder) -> Read {
@@ -365,7 +358,7 @@ impl Cisco {
                 let all: Vec<&str> = std::iter::once(*command).chain(rest.iter().copied()).collect();
                 map::line(at, &all, builder)
             }
-            [name, number, kind, ..] => match map::open(name, number, kind, builder) {
+            [name, number, kind @ ..] => match map::open(name, number, kind, builder) {
                 Some(at) => {
                     self.block = Block::Map(at);
                     Read::Understood
@@ -393,7 +386,14 @@ impl Cisco {
                 self.block = Block::Acl(name);
                 Read::Understood
             }
-            acl::Opened::Line => Read::Understood,
+            acl::Opened::Line => {
+                let name = words.get(1).copied().unwrap_or_default();
+                if self.cut {
+                    acl::vague(name, builder);
+                }
+                self.listed = Some(name.to_owned());
+                Read::Understood
+            }
             acl::Opened::Foreign => Read::Foreign,
         }
     }

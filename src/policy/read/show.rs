@@ -173,7 +173,9 @@ impl Show {
         let (local, remote) = (self.local, self.remote);
         if let (Some(encapsulated), Some(router)) = (count, builder.router()) {
             let (decapsulated, opened, trouble) = (None, None, Vec::new());
-            router.flows.push(Flow { local, remote, encapsulated, decapsulated, opened, trouble, cites: vec![cite] });
+            let selector = router.selectors.last().filter(|_| self.selects).map(|one| one.selector.clone());
+            let cites = vec![cite];
+            router.flows.push(Flow { local, remote, selector, encapsulated, decapsulated, opened, trouble, cites });
         }
     }
 

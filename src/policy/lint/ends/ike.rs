@@ -1,6 +1,6 @@
 //! IKE policies that cannot agree, and pre-shared keys that differ.
 
-use crate::policy::facts::router::{IkePolicy, Keying};
+use crate::policy::facts::router::{IkeKey, IkePolicy, Keying};
 use crate::policy::lint::{Facing, blame};
 use crate::policy::{Cite, Problem, View, fix};
 
@@ -134,11 +134,15 @@ fn same(a: &str, b: &str) -> bool {
 fn key_problem(view: &View<'_>, a: usize, b: usize) -> Option<Problem> {
     let for_other = |router: usize, other: usize| {
         let keys = view.policies.routers.get(router).map(|router| router.ike_keys.as_slice()).unwrap_or_default();
-        keys.iter().find(|key| view.owners.get(&key.peer).is_some_and(|owners| owners.contains(&other)))
+        let meant = keys.iter().find(|key| view.owners.get(&key.peer).is_some_and(|owners| owners.contains(&other)))?;
+        // Which of two keys for one peer is in force depends on the release: some refuse the second.
+        let again = |key: &&IkeKey| (key.peer, key.covers) == (meant.peer, meant.covers) && key.key != meant.key;
+        (!keys.iter().any(|key| again(&key))).then_some(meant)
     };
     let (ours, theirs) = (for_other(a, b)?, for_other(b, a)?);
     let (Some(mine), Some(other)) = (&ours.key, &theirs.key) else { return None };
-    if mine == other {
+    // Of a key that was taken out of the text before it was pasted nothing is known.
+    if mine == other || mine.is_masked() || other.is_masked() {
         return None;
     }
     let (a_host, b_host) = (view.name(a), view.name(b));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::model::Address;
 use crate::model::report::Severity;
 use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
+use crate::policy::form::order::Chapter;
 use crate::policy::lint::maps::placement::misplaced;
 use crate::policy::lint::{Facing, blame, near};
 use crate::policy::{Cite, Problem, View, fix};
@@ -63,7 +64,9 @@ pub(in crate::policy::lint) fn facing(view: &View<'_>) -> Vec<Facing> {
 /// Whether lines that could not be read speak of the map of an entry.
 fn may_have_more(view: &View<'_>, at: Place) -> bool {
     let router = view.policies.routers.get(at.0);
-    router.is_some_and(|router| view.entry(at.0, at.1).is_some_and(|entry| router.forwarding.may_have(&entry.name)))
+    router.is_some_and(|router| {
+        view.entry(at.0, at.1).is_some_and(|entry| router.forwarding.may_have(&entry.name, Chapter::Maps))
+    })
 }
 
 /// Whether one of two entries has another counterpart at the same router, for which more speaks.

@@ -26,7 +26,7 @@ pub(super) fn relies_on_keys(router: &Router) -> bool {
     let pre_shared = |policy: &crate::policy::IkePolicy| {
         policy.version == 1 && policy.authentication.as_deref() == Some("pre-share")
     };
-    let hidden = router.forwarding.other_keys || GIVING.iter().any(|word| router.forwarding.may_have(word));
+    let hidden = router.forwarding.other_keys || GIVING.iter().any(|word| router.forwarding.mentions(word));
     router.maker.is_none() && !hidden && !router.ike.is_empty() && router.ike.iter().all(pre_shared)
 }
 
@@ -67,8 +67,14 @@ fn missing(view: &View<'_>, at: usize, entry: &MapEntry, other: usize) -> Option
         evidence
             .push_str(" No key of it was given at all, so the lines with its keys may only be missing from the text.");
     }
-    let mut lines = fix::global(None, vec![format!("crypto isakmp key <KEY> address {peer}")]);
-    lines.push("clear crypto isakmp".to_owned());
+    // Nothing is typed at a router whose keys were only left out of the text.
+    let lines = if pasted {
+        let mut lines = fix::global(None, vec![format!("crypto isakmp key <KEY> address {peer}")]);
+        lines.push("clear crypto isakmp".to_owned());
+        lines
+    } else {
+        Vec::new()
+    };
     let cites =
         router.ike_keys.iter().map(|key| &key.cite).chain([cite]).chain(router.ike.iter().flat_map(|one| &one.cites));
     let severity = if pasted { Severity::Error } else { Severity::Note };

@@ -259,7 +259,9 @@ fn lacking(
                     !sides.iter().any(|now| now.host == at && now.direction == side.direction && now.covers(selector))
                 })
                 .collect();
-            if !missing.is_empty() {
+            let router = hosts.get(at).and_then(|host| view.policies.routers.get(host.router));
+            let cut = router.is_some_and(|router| router.forwarding.cut_policies);
+            if !missing.is_empty() && !cut {
                 verdicts.push(absent(view, hosts, tunnel, at, &missing, selector));
             }
         }

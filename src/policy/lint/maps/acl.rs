@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::gre::Tunnels;
 use crate::policy::facts::router::{Acl, Denied, Router};
+use crate::policy::form::order::Chapter;
 use crate::policy::lint::blame;
 use crate::policy::lint::blame::Side;
 use crate::policy::lint::{Facing, near};
@@ -15,6 +17,7 @@ const NAMED: usize = 4;
 struct End<'v> {
     at: usize,
     router: &'v Router,
+    tunnels: &'v Tunnels<'v>,
     host: &'v str,
     name: &'v str,
     list: &'v Acl,
@@ -34,14 +37,15 @@ struct Verdict {
 }
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
-    facing.iter().filter_map(|pair| pair_problem(view, *pair)).collect()
+    let tunnels = Tunnels::all(view);
+    facing.iter().filter_map(|pair| pair_problem(view, &tunnels, *pair)).collect()
 }
 
-fn end<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<End<'v>> {
-    let router = view.policies.routers.get(at.0)?;
+fn end<'v>(view: &'v View<'_>, tunnels: &'v [Tunnels<'v>], at: (usize, usize)) -> Option<End<'v>> {
+    let (router, tunnels) = (view.policies.routers.get(at.0)?, tunnels.get(at.0)?);
     let entry = view.entry(at.0, at.1)?;
     let (name, _) = entry.acl.as_ref()?;
-    if !router.acls.contains_key(name) && router.forwarding.may_have(name) {
+    if !router.acls.contains_key(name) && router.forwarding.may_have(name, Chapter::Lists) {
         return None;
     }
     let name = near::resolved(name, router.acls.keys().map(String::as_str))?;
@@ -49,7 +53,7 @@ fn end<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<End<'v>> {
     // A list of which a line is not known may select anything.
     let known = !router.forwarding.vague.contains(name);
     let peer = entry.peers.first().map(|(peer, _)| *peer);
-    known.then_some(End { at: at.0, router, host: &router.name, name, list, peer })
+    known.then_some(End { at: at.0, router, tunnels, host: &router.name, name, list, peer })
 }
 
 /// What a selector selects, however its protocol and ports are written.
@@ -62,8 +66,8 @@ pub(in crate::policy::lint) fn meaning(selector: &Selector) -> Meaning {
     (protocol, [*src, *dst], [port(src_port), port(dst_port)])
 }
 
-fn pair_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
-    let (a, b) = (end(view, pair.a)?, end(view, pair.b)?);
+fn pair_problem(view: &View<'_>, tunnels: &[Tunnels<'_>], pair: Facing) -> Option<Problem> {
+    let (a, b) = (end(view, tunnels, pair.a)?, end(view, tunnels, pair.b)?);
     let (a_odd, b_odd) = (odd(a.list, b.list), odd(b.list, a.list));
     let (a_leaves, b_leaves) = (left_out(a.list, b.list), left_out(b.list, a.list));
     if a_odd.is_empty() && b_odd.is_empty() && a_leaves.is_empty() && b_leaves.is_empty() {
@@ -272,7 +276,7 @@ fn of_two(a: &End<'_>, b: &End<'_>, mine: &Selector, theirs: &Selector) -> Verdi
         }
         _ => {}
     }
-    if let Some(side) = super::gre::beside(a.router, b.router, mine, theirs) {
+    if let Some(side) = super::gre::beside(a.tunnels, b.tunnels, mine, theirs) {
         return change(side, Some(super::gre::BECAUSE));
     }
     let netmask = |one: &Selector| [one.src, one.dst].iter().any(Net::is_netmask_for_wildcard);

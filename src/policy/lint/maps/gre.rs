@@ -1,9 +1,12 @@
 //! GRE under a crypto map: the tunnel interfaces and the routes of both routers say what leaves them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::model::Address;
-use crate::policy::Selector;
+use crate::policy::facts::forwarding::Port;
 use crate::policy::facts::router::{Interface, Router};
 use crate::policy::lint::blame::Side;
+use crate::policy::{Cite, Net, Selector, View};
 
 /// Why a line that selects networks is the wrong one of two.
 pub(super) const BECAUSE: &str = "the tunnel interfaces and the routes of both routers put these networks into GRE between the routers, which its line does not select";
@@ -14,50 +17,168 @@ pub(in crate::policy::lint) fn source(router: &Router, tunnel: &Interface) -> Op
     crate::policy::words::address(source).or_else(|| router.addresses_of(source).first().copied())
 }
 
-/// Tunnel interfaces of a router by name, with their ends.
-fn tunnels(router: &Router) -> impl Iterator<Item = (&str, Address, Address)> {
-    router
-        .interfaces
-        .iter()
-        .filter(|(_, one)| one.protection.is_none())
-        .filter_map(|(name, one)| Some((name.as_str(), source(router, one)?, one.tunnel_destination.as_ref()?.0)))
+/// A tunnel interface that no profile protects.
+#[derive(Clone, Copy)]
+pub(in crate::policy::lint) struct Tunnel<'v> {
+    pub(in crate::policy::lint) name: &'v str,
+    pub(in crate::policy::lint) interface: &'v Interface,
+    pub(in crate::policy::lint) port: Option<&'v Port>,
+    pub(in crate::policy::lint) source: Option<Address>,
+    pub(in crate::policy::lint) destination: Address,
+    pub(in crate::policy::lint) cite: &'v Cite,
+}
+
+impl Tunnel<'_> {
+    /// The line that shuts it down.
+    pub(in crate::policy::lint) fn shutdown(&self) -> Option<&Cite> {
+        self.port?.shutdown.as_ref()
+    }
+}
+
+/// The tunnels of a router, found by their ends and their names: a hub has thousands.
+pub(in crate::policy::lint) struct Tunnels<'v> {
+    pub(in crate::policy::lint) router: &'v Router,
+    /// By name.
+    named: BTreeMap<&'v str, Tunnel<'v>>,
+    /// Names by destination, and by source.
+    by_destination: BTreeMap<Address, Vec<&'v str>>,
+    by_source: BTreeMap<Address, Vec<&'v str>>,
+    /// How many tunnels lead to an address, protected ones too.
+    leading: BTreeMap<Address, usize>,
+    /// The router's own addresses.
+    own: BTreeSet<Address>,
+    /// Crypto maps that interfaces carry, and whether a tunnel is among these.
+    maps: BTreeMap<&'v str, bool>,
+}
+
+impl<'v> Tunnels<'v> {
+    pub(in crate::policy::lint) fn of(router: &'v Router) -> Self {
+        let mut all = Self {
+            router,
+            named: BTreeMap::new(),
+            by_destination: BTreeMap::new(),
+            by_source: BTreeMap::new(),
+            leading: BTreeMap::new(),
+            own: router.addresses().collect(),
+            maps: BTreeMap::new(),
+        };
+        for (name, interface) in &router.interfaces {
+            if let Some((map, _)) = &interface.map {
+                *all.maps.entry(map).or_default() |= interface.tunnel_destination.is_some();
+            }
+            let Some((destination, cite)) = &interface.tunnel_destination else { continue };
+            *all.leading.entry(*destination).or_default() += 1;
+            if interface.protection.is_some() {
+                continue;
+            }
+            let (port, source) = (router.forwarding.ports.get(name), source(router, interface));
+            all.by_destination.entry(*destination).or_default().push(name);
+            if let Some(source) = source {
+                all.by_source.entry(source).or_default().push(name);
+            }
+            all.named.insert(name, Tunnel { name, interface, port, source, destination: *destination, cite });
+        }
+        all
+    }
+
+    /// Those of each router.
+    pub(in crate::policy::lint) fn all(view: &View<'v>) -> Vec<Self> {
+        view.policies.routers.iter().map(Self::of).collect()
+    }
+
+    pub(in crate::policy::lint) fn iter(&self) -> impl Iterator<Item = &Tunnel<'v>> {
+        self.named.values()
+    }
+
+    /// Those that lead to an address.
+    pub(in crate::policy::lint) fn to(&self, destination: Address) -> impl Iterator<Item = &Tunnel<'v>> {
+        let names = self.by_destination.get(&destination).into_iter().flatten();
+        names.filter_map(|name| self.named.get(name))
+    }
+
+    /// Those that leave from an address.
+    pub(in crate::policy::lint) fn from(&self, source: Address) -> impl Iterator<Item = &Tunnel<'v>> {
+        self.by_source.get(&source).into_iter().flatten().filter_map(|name| self.named.get(name))
+    }
+
+    /// Those from one address to another.
+    pub(in crate::policy::lint) fn between(&self, from: Address, to: Address) -> impl Iterator<Item = &Tunnel<'v>> {
+        self.to(to).filter(move |tunnel| tunnel.source == Some(from))
+    }
+
+    /// Whether a tunnel is the only one to its destination: of several, which is meant is not known.
+    pub(in crate::policy::lint) fn is_only(&self, tunnel: &Tunnel<'_>) -> bool {
+        self.leading.get(&tunnel.destination) == Some(&1)
+    }
+
+    /// Whether an address is one of the router.
+    pub(in crate::policy::lint) fn owns(&self, address: Address) -> bool {
+        self.own.contains(&address)
+    }
+
+    /// Whether interfaces carry a map, none of which is a tunnel.
+    pub(in crate::policy::lint) fn is_outer(&self, map: &str) -> bool {
+        self.maps.get(map) == Some(&false)
+    }
+
+    /// The only tunnel of each of two routers that leads to the other; `None` where there are several.
+    pub(in crate::policy::lint) fn facing(&self, far: &Self) -> Option<(Tunnel<'v>, Tunnel<'v>)> {
+        // The fewer are gone through.
+        if far.named.len() < self.named.len() {
+            return far.facing(self).map(|(theirs, mine)| (mine, theirs));
+        }
+        let back = |mine: &Tunnel<'v>| {
+            let mine = *mine;
+            let theirs = mine.source.into_iter().flat_map(move |from| far.between(mine.destination, from));
+            theirs.map(move |theirs| (mine, *theirs))
+        };
+        let mut pairs = self.iter().flat_map(back);
+        let first = pairs.next()?;
+        pairs.next().is_none().then_some(first)
+    }
+
+    /// Whether all routes to a network that are no default lead into such tunnels.
+    fn routes(&self, net: &Net) -> bool {
+        let forwarding = &self.router.forwarding;
+        if forwarding.routes_elsewhere() {
+            return false;
+        }
+        let inside =
+            |over: Address| self.iter().any(|tunnel| tunnel.interface.networks.iter().any(|net| net.contains(over)));
+        let mut covered = false;
+        // A narrower route that avoids the tunnel takes its part of the network past it.
+        for route in forwarding.routes.iter().filter(|route| route.to.overlaps(net) && !route.to.is_any()) {
+            let through = route.through.as_deref().is_some_and(|name| self.named.contains_key(name));
+            if route.floating || !through && !route.over.is_some_and(inside) {
+                return false;
+            }
+            covered |= route.to.covers(net);
+        }
+        covered
+    }
+
+    /// Whether a line selects the outer packets of a GRE tunnel to another router.
+    fn selects(&self, far: &Self, line: &Selector) -> bool {
+        let (Some(src), Some(dst)) = (line.src.as_host(), line.dst.as_host()) else { return false };
+        matches!(line.protocol.as_str(), "gre" | "47" | "ip")
+            && self.between(src, dst).next().is_some()
+            && far.between(dst, src).next().is_some()
+    }
 }
 
 /// Where one line selects the packets between the ends of a tunnel that both routers have, and the other networks that both route
 /// into that tunnel: the side of the latter.
-pub(super) fn beside(a: &Router, b: &Router, mine: &Selector, theirs: &Selector) -> Option<Side> {
-    if is_tunnel(a, b, mine) && into_tunnel(b, a, theirs) {
+pub(super) fn beside(a: &Tunnels<'_>, b: &Tunnels<'_>, mine: &Selector, theirs: &Selector) -> Option<Side> {
+    if a.selects(b, mine) && into_tunnel(b, a, theirs) {
         Some(Side::B)
-    } else if is_tunnel(b, a, theirs) && into_tunnel(a, b, mine) {
+    } else if b.selects(a, theirs) && into_tunnel(a, b, mine) {
         Some(Side::A)
     } else {
         None
     }
 }
 
-/// Whether a line selects the outer packets of a GRE tunnel between two routers.
-fn is_tunnel(own: &Router, far: &Router, line: &Selector) -> bool {
-    let (Some(src), Some(dst)) = (line.src.as_host(), line.dst.as_host()) else { return false };
-    matches!(line.protocol.as_str(), "gre" | "47" | "ip")
-        && tunnels(own).any(|(_, from, to)| (from, to) == (src, dst))
-        && tunnels(far).any(|(_, from, to)| (from, to) == (dst, src))
-}
-
 /// Whether both routers send the networks of a line through a tunnel.
-pub(in crate::policy::lint) fn into_tunnel(own: &Router, far: &Router, line: &Selector) -> bool {
-    let leads = |router: &Router, net: &crate::policy::Net| {
-        let of_tunnel = |route: &&crate::policy::Route| {
-            let inside = |name: &str| {
-                let networks = router.interfaces.get(name).map(|one| one.networks.as_slice()).unwrap_or_default();
-                route.over.is_some_and(|over| networks.iter().any(|net| net.contains(over)))
-            };
-            !route.floating && tunnels(router).any(|(name, ..)| route.through.as_deref() == Some(name) || inside(name))
-        };
-        let mut routes =
-            router.forwarding.routes.iter().filter(|route| route.to.covers(net) && !route.to.is_any()).peekable();
-        let forwarding = &router.forwarding;
-        let other = forwarding.other_routes || forwarding.ports.values().any(|port| port.leased);
-        !other && routes.peek().is_some() && routes.all(|route| of_tunnel(&route))
-    };
-    leads(own, &line.dst) && leads(far, &line.src)
+pub(in crate::policy::lint) fn into_tunnel(own: &Tunnels<'_>, far: &Tunnels<'_>, line: &Selector) -> bool {
+    own.routes(&line.dst) && far.routes(&line.src)
 }

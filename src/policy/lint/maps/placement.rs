@@ -1,7 +1,10 @@
 //! Crypto maps that no interface carries, or the wrong one.
 
+use std::collections::BTreeSet;
+
 use crate::model::Address;
-use crate::policy::facts::router::{Keying, Router};
+use crate::policy::facts::router::{Keying, MapEntry, Router};
+use crate::policy::form::order::Chapter;
 use crate::policy::lint::Facing;
 use crate::policy::{Cite, Problem, View, fix};
 
@@ -20,11 +23,14 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
     for (at, router) in view.policies.routers.iter().enumerate().filter(|(_, router)| configures_interfaces(router)) {
         // A map that does not exist stands on an interface: that line is at fault (`references`).
         let dangling = router.interfaces.values().filter_map(|interface| interface.map.as_ref());
-        if dangling.clone().any(|(map, _)| !router.maps.iter().any(|entry| entry.name == *map)) {
+        let given: BTreeSet<&str> = router.maps.iter().map(|entry| entry.name.as_str()).collect();
+        if dangling.clone().any(|(map, _)| !given.contains(map.as_str())) {
             continue;
         }
+        let carried: BTreeSet<&str> = dangling.map(|(map, _)| map.as_str()).collect();
+        let idle_entries = |(_, entry): &(usize, &MapEntry)| entry.number > 0 && !carried.contains(entry.name.as_str());
         let mut told: Vec<&str> = Vec::new();
-        for (number, entry) in router.maps.iter().enumerate().filter(|(_, entry)| entry.number > 0) {
+        for (number, entry) in router.maps.iter().enumerate().filter(idle_entries) {
             if !told.contains(&entry.name.as_str()) && is_idle(view, (at, number), router, facing) {
                 told.push(&entry.name);
                 problems.push(idle(view, (at, number), router, facing));
@@ -52,12 +58,17 @@ pub(super) fn carriers<'r>(router: &'r Router, map: &str) -> Vec<(&'r String, &'
 fn is_idle(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> bool {
     let Some(entry) = view.entry(at.0, at.1) else { return false };
     // A line that could not be read may put it on an interface.
-    if !carriers(router, &entry.name).is_empty() || router.forwarding.may_have(&entry.name) {
+    let forwarding = &router.forwarding;
+    if !carriers(router, &entry.name).is_empty() || forwarding.mentions(&entry.name) {
+        return false;
+    }
+    // A map with a source address of its own may be on any interface, one that was cut out too.
+    if forwarding.hidden.contains(&Chapter::Interfaces) && router.map_sources.contains_key(&entry.name) {
         return false;
     }
     let applied = |map: &str| !carriers(router, map).is_empty();
-    // The interface that it belongs on may not have been pasted.
-    if meant(view, at, router, facing).is_none() {
+    // The interface that it belongs on may not have been pasted, or not whole.
+    if meant(view, at, router, facing).is_none_or(|(interface, _)| forwarding.open.contains(&interface)) {
         return false;
     }
     if !router.maps.iter().any(|other| applied(&other.name)) {

@@ -9,6 +9,7 @@ use super::placement::configures_interfaces;
 use super::sets;
 use crate::model::report::Severity;
 use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
+use crate::policy::form::order::Chapter;
 use crate::policy::lint::{Facing, near};
 use crate::policy::{Problem, View, fix};
 
@@ -35,6 +36,11 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
     problems
 }
 
+/// Whether a name is the one that may be meant, mistyped.
+fn is_slip(name: &str, meant: Option<&str>) -> bool {
+    meant.is_some_and(|meant| near::meant(name, std::iter::once(meant)).is_some())
+}
+
 /// Interfaces that carry a crypto map that does not exist.
 fn interfaces(view: &View<'_>, at: usize, router: &Router) -> Vec<Problem> {
     let maps: BTreeSet<&str> =
@@ -46,12 +52,17 @@ fn interfaces(view: &View<'_>, at: usize, router: &Router) -> Vec<Problem> {
         let Some((map, cite)) = interface.map.as_ref().filter(|(map, _)| !maps.contains(map.as_str())) else {
             continue;
         };
-        if maps.is_empty() || router.forwarding.may_have(map) {
+        if maps.is_empty() || router.forwarding.mentions(map) {
             continue;
         }
         let idle: Vec<&str> = maps.iter().copied().filter(|map| !carried.contains(map)).collect();
         let only = if let [one] = idle.as_slice() { Some(*one) } else { None };
-        let meant = near::meant(map, idle.iter().copied()).or(only);
+        let slip = near::meant(map, idle.iter().copied());
+        // A map of this name may have been cut out, unless it is one that is there, mistyped.
+        if slip.is_none() && router.forwarding.hidden.contains(&Chapter::Maps) {
+            continue;
+        }
+        let meant = slip.or(only);
         let mut evidence = format!("{}: interface {name} names crypto map {map}, which does not exist", router.name);
         if let Some(meant) = meant {
             evidence.push_str(&format!("; crypto map {meant} exists and is on no interface"));
@@ -147,11 +158,15 @@ impl Subject<'_> {
         let given = !self.router.acls.is_empty();
         match &self.entry.acl {
             Some((name, cite)) => {
-                let known = self.router.acls.contains_key(name) || self.router.forwarding.may_have(name);
+                let known = self.router.acls.contains_key(name) || self.router.forwarding.mentions(name);
                 if known || !(given || configures_interfaces(self.router)) {
                     return None;
                 }
                 let meant = self.meant_list(Some(name));
+                // A list of this name may have been cut out, unless it is one that is there, mistyped.
+                if self.router.forwarding.hidden.contains(&Chapter::Lists) && !is_slip(name, meant.as_deref()) {
+                    return None;
+                }
                 let mut what = format!("names access list {name} (`match address`), which does not exist");
                 if let Some(meant) = &meant {
                     what.push_str(&format!("; access list {meant} exists and may be meant"));
@@ -218,7 +233,7 @@ impl Subject<'_> {
             .entry
             .transform_sets
             .iter()
-            .find(|(name, _)| !transform_sets.contains_key(name) && !forwarding.may_have(name));
+            .find(|(name, _)| !transform_sets.contains_key(name) && !forwarding.mentions(name));
         let named = missing.map(|(name, _)| name.as_str());
         let only = self.entry.transform_sets.len() <= 1;
         // Of other makers, what IKE may choose from is not kept.
@@ -229,6 +244,10 @@ impl Subject<'_> {
             return None;
         }
         let meant = self.meant_set(named);
+        let hidden = named.is_some_and(|name| !is_slip(name, meant.as_deref()));
+        if hidden && forwarding.hidden.contains(&Chapter::Sets) {
+            return None;
+        }
         let (code, mut what) = match named {
             Some(name) => (
                 "config-reference-missing",

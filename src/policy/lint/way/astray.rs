@@ -11,17 +11,21 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>) -> Vec<Problem> {
 }
 
 /// Interfaces that carry any crypto map.
-fn carriers(router: &Router) -> BTreeSet<&str> {
+fn carrying(router: &Router) -> BTreeSet<&str> {
     let carrying = router.interfaces.iter().filter(|(_, interface)| interface.map.is_some());
     carrying.map(|(name, _)| name.as_str()).collect()
 }
 
 fn astray(view: &View<'_>, at: usize, router: &Router) -> Option<Problem> {
     let forwarding = &router.forwarding;
-    if forwarding.other_routes || router.maker.is_some() || forwarding.ports.values().any(|port| port.leased) {
+    if forwarding.routes_elsewhere() || router.maker.is_some() {
         return None;
     }
-    let carriers = carriers(router);
+    let carriers = carrying(router);
+    // Few routes lead away, if any; the others are not looked at line by line.
+    let away: Vec<&Net> =
+        forwarding.routes.iter().filter(|route| may_lead_away(route)).map(|route| &route.to).collect();
+    let may = |selector: &Selector| away.iter().any(|to| to.covers(&selector.dst));
     let applied = |entry: &&MapEntry| {
         let on = |name: &&str| {
             let map = router.interfaces.get(*name).and_then(|interface| interface.map.as_ref());
@@ -33,7 +37,8 @@ fn astray(view: &View<'_>, at: usize, router: &Router) -> Option<Problem> {
         let (name, _) = entry.acl.as_ref()?;
         router.acls.get(name).filter(|_| forwarding.is_sure(name))
     });
-    let (selector, line, routes, where_to) = lists.flat_map(|list| &list.permits).find_map(|(selector, line)| {
+    let lines = lists.flat_map(|list| &list.permits).filter(|(selector, _)| may(selector));
+    let (selector, line, routes, where_to) = lines.into_iter().find_map(|(selector, line)| {
         let (routes, where_to) = led_away(router, &carriers, selector)?;
         Some((selector, line, routes, where_to))
     })?;
@@ -71,6 +76,11 @@ fn led_away<'r>(
     let mut said = best.iter().map(|route| leads(router, carriers, own, route)).collect::<Option<Vec<String>>>()?;
     said.dedup();
     Some((best, said.into_iter().next()?))
+}
+
+/// Whether a route leads over another router, or nowhere.
+fn may_lead_away(route: &Route) -> bool {
+    route.over.is_some() || route.through.as_ref().is_some_and(|name| name.to_ascii_lowercase().starts_with("null"))
 }
 
 /// Where a route leads that certainly leads away: into the own network, or nowhere.

@@ -1,8 +1,11 @@
 //! Interfaces of the networks that a tunnel is for: shut down, or with a filter that drops what belongs into the tunnel.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::report::Severity;
 use crate::policy::facts::forwarding::Port;
-use crate::policy::facts::router::{Acl, Interface, Router};
-use crate::policy::{Cite, Problem, Selector, View, fix};
+use crate::policy::facts::router::{Acl, Router};
+use crate::policy::{Cite, Net, Problem, Selector, View, fix};
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>) -> Vec<Problem> {
     view.policies.routers.iter().enumerate().flat_map(|(at, router)| of_router(view, at, router)).collect()
@@ -14,37 +17,49 @@ fn of_router(view: &View<'_>, at: usize, router: &Router) -> Vec<Problem> {
     }
     let known = |name: &str| router.acls.get(name).filter(|_| router.forwarding.is_sure(name));
     let mut problems: Vec<Problem> = Vec::new();
-    let applied = |map: &str| router.interfaces.values().any(|one| one.map.as_ref().is_some_and(|(own, _)| own == map));
-    for entry in router.maps.iter().filter(|entry| applied(&entry.name)) {
+    // Many lines have one source.
+    let mut ways: BTreeMap<Net, Option<(&str, &Port)>> = BTreeMap::new();
+    let applied: BTreeSet<&str> =
+        router.interfaces.values().filter_map(|one| Some(one.map.as_ref()?.0.as_str())).collect();
+    for entry in router.maps.iter().filter(|entry| applied.contains(entry.name.as_str())) {
         let Some(list) = entry.acl.as_ref().and_then(|(name, _)| known(name)) else { continue };
-        for (selector, line) in &list.permits {
-            let Some((name, _, port)) = only_way(router, selector) else { continue };
-            let filter = port.filter_in.as_ref().and_then(|(filter, cite)| Some((filter, known(filter)?, cite)));
-            let found = if let Some(shutdown) = &port.shutdown {
-                Some(down(view, at, router, name, selector, [shutdown, line]))
-            } else {
-                filter.and_then(|(filter, list, cite)| {
-                    dropped(view, at, router, name, selector, (filter, list, [cite, line]))
-                })
-            };
-            problems.extend(found.filter(|new| problems.iter().all(|old| old.subject != new.subject)));
+        let of_line = |(selector, line): &(Selector, Cite)| {
+            let (name, port) = (*ways.entry(selector.src).or_insert_with(|| only_way(router, &selector.src)))?;
+            if let Some(shutdown) = &port.shutdown {
+                return Some(down(view, at, router, name, selector, [shutdown, line]));
+            }
+            let (filter, cite) = port.filter_in.as_ref()?;
+            dropped(view, at, router, name, selector, (filter, known(filter)?, [cite, line]))
+        };
+        let of_lines: Vec<Option<Problem>> = list.permits.iter().map(of_line).collect();
+        // A network of one of several lines may be kept out on purpose; an entry without any packets is at fault.
+        let all = of_lines.iter().all(Option::is_some);
+        for mut new in of_lines.into_iter().flatten() {
+            if !all {
+                new = new.severity(Severity::Note);
+                new.fix.clear();
+            }
+            // An error of one entry replaces the note of another.
+            problems.retain(|old| old.subject != new.subject || new.severity == Some(Severity::Note));
+            if problems.iter().all(|old| old.subject != new.subject) {
+                problems.push(new);
+            }
         }
     }
     problems
 }
 
-/// The interface that all packets of a selector come in on: it alone is connected to their sources, and carries no crypto map.
-fn only_way<'r>(router: &'r Router, selector: &Selector) -> Option<(&'r str, &'r Interface, &'r Port)> {
-    let mut connected =
-        router.interfaces.iter().filter(|(_, one)| one.networks.iter().any(|net| net.overlaps(&selector.src)));
+/// The interface that all packets of a source come in on: it alone is connected to it, and carries no crypto map.
+fn only_way<'r>(router: &'r Router, src: &Net) -> Option<(&'r str, &'r Port)> {
+    let mut connected = router.interfaces.iter().filter(|(_, one)| one.networks.iter().any(|net| net.overlaps(src)));
     let (name, interface) = connected.next()?;
-    let whole = interface.networks.iter().any(|net| net.covers(&selector.src));
+    let whole = interface.networks.iter().any(|net| net.covers(src));
     let routed = router.forwarding.other_routes
-        || router.forwarding.routes.iter().any(|route| !route.to.is_any() && route.to.overlaps(&selector.src));
+        || router.forwarding.routes.iter().any(|route| !route.to.is_any() && route.to.overlaps(src));
     // What the router itself sends comes in on no interface.
-    let own = selector.src.as_host().is_some_and(|host| router.addresses().any(|address| address == host));
+    let own = src.as_host().is_some_and(|host| router.addresses().any(|address| address == host));
     let alone = !own && connected.next().is_none() && whole && !routed && interface.map.is_none();
-    Some((name.as_str(), interface, router.forwarding.ports.get(name).filter(|_| alone)?))
+    Some((name.as_str(), router.forwarding.ports.get(name).filter(|_| alone)?))
 }
 
 fn down(view: &View<'_>, at: usize, router: &Router, name: &str, selector: &Selector, cites: [&Cite; 2]) -> Problem {
@@ -52,7 +67,7 @@ fn down(view: &View<'_>, at: usize, router: &Router, name: &str, selector: &Sele
         "{}: {name} is the only interface in {}, whose packets belong into the tunnel, and is shut down (`shutdown`).",
         router.name, selector.src
     );
-    let lines = fix::global(None, vec![format!("interface {name}"), " no shutdown".to_owned()]);
+    let lines = fix::no_shutdown(name);
     Problem::new("config-interface-down", evidence)
         .about(format!("{} {name}", router.name))
         .lines(view.policies, at, cites)
@@ -69,6 +84,10 @@ fn dropped(
     (filter, list, cites): (&String, &Acl, [&Cite; 2]),
 ) -> Option<Problem> {
     let by = drops(list, selector)?;
+    // The deny at the end of a list follows its last lines, which may be missing.
+    if by.is_none() && router.forwarding.open.contains(filter) {
+        return None;
+    }
     let line = by.map_or_else(
         || "no line of it permits them, and it ends with a deny of everything".to_owned(),
         |cite| format!("`{}` drops them", cite.text),
@@ -87,8 +106,9 @@ fn drops<'l>(list: &'l Acl, selector: &Selector) -> Option<Option<&'l Cite>> {
     if list.permits.is_empty() && list.denies.is_empty() {
         return None;
     }
+    let mut denies = list.denies.iter().peekable();
     for at in 0..=list.permits.len() {
-        for denied in list.denies.iter().filter(|denied| denied.behind == at) {
+        while let Some(denied) = denies.next_if(|denied| denied.behind <= at) {
             if denied.selector.as_ref()?.covers(selector) {
                 return Some(Some(&denied.cite));
             }

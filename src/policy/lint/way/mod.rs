@@ -5,3 +5,4 @@ pub(super) mod lan;
 pub(super) mod nat;
 pub(super) mod reach;
 pub(super) mod tunnels;
+mod unprotected;

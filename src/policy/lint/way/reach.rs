@@ -1,11 +1,13 @@
 //! What keeps packets from coming to IPsec: interfaces that are down, access lists of interfaces, routes that are missing.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::model::report::Severity;
 use crate::model::{Address, Protocol};
 use crate::policy::facts::forwarding::Port;
 use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
 use crate::policy::facts::stated::{sets, uses};
-use crate::policy::{Cite, Problem, Selector, View, fix, names};
+use crate::policy::{Cite, Net, Problem, Selector, View, fix, names};
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -41,12 +43,17 @@ fn tunnel_down(
     let end = interface.tunnel_destination.as_ref().map(|(far, _)| *far);
     let same = |one: &&crate::policy::Interface| one.tunnel_destination.as_ref().map(|(far, _)| *far) == end;
     let replaced = router.interfaces.values().filter(same).count() > 1;
-    if replaced || !routes.any(|route| route.through.as_deref() == Some(name) || route.over.is_some_and(inside)) {
+    // One to a router that was not given may be a reserve, or not built yet.
+    let given = end.is_some_and(|end| view.owners.contains_key(&end)) || view.policies.routers.len() == 1;
+    if replaced
+        || !given
+        || !routes.any(|route| route.through.as_deref() == Some(name) || route.over.is_some_and(inside))
+    {
         return None;
     }
     let evidence =
         format!("{}: {name} is a protected tunnel that routes lead into, and is shut down (`shutdown`).", router.name);
-    let lines = fix::global(None, vec![format!("interface {name}"), " no shutdown".to_owned()]);
+    let lines = fix::no_shutdown(name);
     let problem = Problem::new("config-interface-down", evidence).about(format!("{} {name}", router.name));
     Some(problem.lines(view.policies, at, [shutdown, protection]).fix(&router.name, lines))
 }
@@ -73,7 +80,7 @@ fn down(
         "{}: {name} carries crypto map {map} and is shut down (`shutdown`). Nothing leaves it, and nothing is received on it.",
         router.name
     );
-    let lines = fix::global(None, vec![format!("interface {name}"), " no shutdown".to_owned()]);
+    let lines = fix::no_shutdown(name);
     Some(
         Problem::new("config-interface-down", evidence)
             .about(format!("{} {name}", router.name))
@@ -121,8 +128,9 @@ fn permitted<'l>(
         let parts = [holds(&selector.src, src), holds(&selector.dst, dst), port];
         if parts.contains(&Some(false)) { Some(false) } else { parts.iter().all(Option::is_some).then_some(true) }
     };
+    let mut denies = list.denies.iter().peekable();
     for at in 0..=list.permits.len() {
-        for denied in list.denies.iter().filter(|denied| denied.behind == at) {
+        while let Some(denied) = denies.next_if(|denied| denied.behind <= at) {
             if fits(denied.selector.as_ref()?)? {
                 return Some((false, Some(&denied.cite)));
             }
@@ -203,25 +211,26 @@ fn carried(router: &Router, entry: &MapEntry) -> Vec<&'static Outer> {
 /// No route in what was given leads to the networks behind the peer. Others may come from elsewhere, so it is a note.
 fn no_route(view: &View<'_>, at: usize, router: &Router) -> Option<Problem> {
     let forwarding = &router.forwarding;
-    let leased = forwarding.ports.values().any(|port| port.leased);
-    if forwarding.other_routes || leased || !router.named {
+    if forwarding.routes_elsewhere() || !router.named {
         return None;
     }
-    let applied = |entry: &MapEntry| {
-        let carries = |interface: &crate::policy::Interface| {
-            let carried = interface.map.as_ref().is_some_and(|(map, _)| *map == entry.name);
-            carried && !interface.networks.is_empty()
-        };
-        router.interfaces.values().any(carries)
-    };
+    let addressed = router.interfaces.values().filter(|interface| !interface.networks.is_empty());
+    let applied: BTreeSet<&str> = addressed.filter_map(|one| Some(one.map.as_ref()?.0.as_str())).collect();
+    // Most networks of a peer have a route of their own.
+    let routed: BTreeSet<&Net> = forwarding.routes.iter().map(|route| &route.to).collect();
+    let mut sources: BTreeMap<&Net, bool> = BTreeMap::new();
     let mut missing: Vec<(&Selector, &Cite)> = Vec::new();
-    for entry in router.maps.iter().filter(|entry| applied(entry)) {
+    for entry in router.maps.iter().filter(|entry| applied.contains(entry.name.as_str())) {
         let Some((name, _)) = &entry.acl else { continue };
         let Some(list) = router.acls.get(name).filter(|_| !forwarding.vague.contains(name)) else { continue };
         // Where not even the router's own network was pasted, routes were not either.
-        let own = |selector: &Selector| router.networks().any(|net| net.overlaps(&selector.src));
-        let unreached = list.permits.iter().filter(|(selector, _)| own(selector) && !router.reaches(&selector.dst));
-        missing.extend(unreached.map(|(selector, cite)| (selector, cite)));
+        for (selector, cite) in &list.permits {
+            let src = &selector.src;
+            let own = *sources.entry(src).or_insert_with(|| router.networks().any(|net| net.overlaps(src)));
+            if own && !routed.contains(&selector.dst) && !router.reaches(&selector.dst) {
+                missing.push((selector, cite));
+            }
+        }
     }
     let (first, _) = missing.first()?;
     let evidence = format!(

@@ -1,9 +1,10 @@
 //! GRE tunnels whose packets a crypto map protects: their ends, their state, and what the access list selects of them.
 
+use std::collections::BTreeMap;
+
 use crate::model::Address;
-use crate::policy::facts::forwarding::Port;
-use crate::policy::facts::router::{Acl, Interface, MapEntry, Router};
-use crate::policy::lint::maps::gre::{into_tunnel, source};
+use crate::policy::facts::router::{Acl, MapEntry, Router};
+use crate::policy::lint::maps::gre::{Tunnel, Tunnels, into_tunnel};
 use crate::policy::lint::{Facing, near};
 use crate::policy::{Cite, Problem, Selector, View, fix};
 
@@ -11,91 +12,38 @@ use crate::policy::{Cite, Problem, Selector, View, fix};
 struct End<'v> {
     at: usize,
     router: &'v Router,
+    tunnels: &'v Tunnels<'v>,
     entry: &'v MapEntry,
     list: &'v Acl,
 }
 
-/// A tunnel interface that no profile protects.
-struct Tunnel<'v> {
-    name: &'v str,
-    port: Option<&'v Port>,
-    source: Option<Address>,
-    destination: Address,
-    cite: &'v Cite,
-}
-
 pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
+    let tunnels = Tunnels::all(view);
+    let mut between: BTreeMap<(usize, usize), Option<(Tunnel<'_>, Tunnel<'_>)>> = BTreeMap::new();
     let mut problems: Vec<Problem> = Vec::new();
     for pair in facing {
-        let (Some(a), Some(b)) = (end(view, pair.a), end(view, pair.b)) else { continue };
+        let (Some(a), Some(b)) = (end(view, &tunnels, pair.a), end(view, &tunnels, pair.b)) else { continue };
         let mut found: Vec<Problem> =
             [(&a, &b), (&b, &a)].into_iter().flat_map(|(own, far)| of_end(view, own, far)).collect();
         // One that does not lead to the other end says nothing of what both select.
-        if found.is_empty() {
-            found.extend(keys(view, &a, &b));
-            found.extend(in_clear(view, &a, &b));
+        let only = *between.entry((a.at, b.at)).or_insert_with(|| a.tunnels.facing(b.tunnels));
+        if let Some((mine, theirs)) = only.filter(|_| found.is_empty()) {
+            found.extend(keys(view, (&a, &mine), (&b, &theirs)));
+            found.extend(in_clear(view, (&a, &mine), (&b, &theirs)));
         }
         problems.extend(found);
     }
-    problems.extend(unprotected(view));
+    problems.extend(super::unprotected::problems(view, &tunnels));
     problems
 }
 
-/// A tunnel that a profile protects at one end only.
-fn unprotected(view: &View<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let known = |router: &Router| router.maker.is_none() && !router.forwarding.cut;
-    let routers = || view.policies.routers.iter().enumerate().filter(move |(_, router)| known(router));
-    for (at, router) in routers() {
-        let protected = router.interfaces.iter().filter_map(|(name, one)| {
-            let (_, protection) = one.protection.as_ref()?;
-            Some((name, protection, source(router, one)?, one.tunnel_destination.as_ref()?.0))
-        });
-        for (name, protection, from, to) in protected {
-            // A crypto map toward this end may protect it, too.
-            let bare = routers().filter(|(other, far)| {
-                let maps =
-                    far.maps.iter().any(|entry| entry.number > 0 || entry.peers.iter().any(|(peer, _)| *peer == from));
-                *other != at && !maps && !far.forwarding.may_have("protection")
-            });
-            let back = bare.flat_map(|(other, far)| tunnels(far).map(move |tunnel| (other, far, tunnel)));
-            for (other, far, tunnel) in back.filter(|(_, _, one)| (one.source, one.destination) == (Some(to), from)) {
-                let evidence = format!(
-                    "{}: {} leads to {name} of {}, which a profile protects (`tunnel protection`), and has no protection itself: it sends in \
-                     clear, and cannot read what comes.",
-                    far.name, tunnel.name, router.name
-                );
-                let problem =
-                    Problem::new("config-gre-mismatch", evidence).about(format!("{} {}", far.name, tunnel.name));
-                problems.push(problem.lines(view.policies, other, [tunnel.cite]).lines(
-                    view.policies,
-                    at,
-                    [protection],
-                ));
-            }
-        }
-    }
-    problems
-}
-
-fn end<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<End<'v>> {
+fn end<'v>(view: &'v View<'_>, tunnels: &'v [Tunnels<'v>], at: (usize, usize)) -> Option<End<'v>> {
     let router = view.policies.routers.get(at.0).filter(|router| router.maker.is_none())?;
     let entry = view.entry(at.0, at.1).filter(|entry| entry.number > 0)?;
     let (name, _) = entry.acl.as_ref()?;
     let list = router.acls.get(name).filter(|_| router.forwarding.is_sure(name))?;
-    let carries =
-        |(_, interface): &(&String, &Interface)| interface.map.as_ref().is_some_and(|(map, _)| *map == entry.name);
-    let mut carriers = router.interfaces.iter().filter(carries).peekable();
-    let outer = carriers.peek().is_some() && carriers.all(|(_, interface)| interface.tunnel_destination.is_none());
-    outer.then_some(End { at: at.0, router, entry, list })
-}
-
-fn tunnels<'v>(router: &'v Router) -> impl Iterator<Item = Tunnel<'v>> {
-    router.interfaces.iter().filter(|(_, one)| one.protection.is_none()).filter_map(|(name, interface)| {
-        let (destination, cite) = interface.tunnel_destination.as_ref()?;
-        let port = router.forwarding.ports.get(name);
-        Some(Tunnel { name, port, source: source(router, interface), destination: *destination, cite })
-    })
+    let tunnels = tunnels.get(at.0).filter(|tunnels| tunnels.is_outer(&entry.name))?;
+    Some(End { at: at.0, router, tunnels, entry, list })
 }
 
 /// Whether a list selects packets between two addresses, of GRE or of every protocol.
@@ -124,30 +72,23 @@ fn problem(view: &View<'_>, end: &End<'_>, tunnel: &Tunnel<'_>, code: &'static s
 
 /// What is wrong with the tunnels of one end by themselves.
 fn of_end(view: &View<'_>, own: &End<'_>, far: &End<'_>) -> Vec<Problem> {
-    let towards = |tunnel: &Tunnel<'_>| own.entry.peers.iter().any(|(peer, _)| *peer == tunnel.destination);
-    let far_tunnels: Vec<(Option<Address>, Address)> =
-        tunnels(far.router).map(|tunnel| (tunnel.source, tunnel.destination)).collect();
+    let peers = || own.entry.peers.iter().map(|(peer, _)| *peer);
     let mut problems = Vec::new();
-    for tunnel in tunnels(own.router) {
-        // The other end has a tunnel that comes from the peer of this one, which has none to it.
-        let answered = far_tunnels.iter().any(|(from, _)| own.entry.peers.iter().any(|(peer, _)| Some(*peer) == *from));
-        if towards(&tunnel) {
-            problems.extend(
-                down(view, own, &tunnel)
-                    .or_else(|| other_source(view, own, &tunnel))
-                    .or_else(|| other_packets(view, own, &tunnel)),
-            );
-        } else if answered && !tunnels(own.router).any(|other| towards(&other)) {
-            problems.extend(mistyped(view, own, &tunnel));
-        }
+    for tunnel in peers().flat_map(|peer| own.tunnels.to(peer)) {
+        problems.extend(
+            down(view, own, far, tunnel)
+                .or_else(|| other_source(view, own, tunnel))
+                .or_else(|| other_packets(view, own, tunnel)),
+        );
+    }
+    // The other end has a tunnel from the peer of this one to it, which has none back.
+    let led = peers().any(|peer| own.tunnels.to(peer).next().is_some());
+    let answering = peers().filter(|_| !led).flat_map(|peer| far.tunnels.from(peer));
+    let back = answering.map(|theirs| theirs.destination).filter(|own_end| own.tunnels.owns(*own_end));
+    for tunnel in back.flat_map(|own_end| own.tunnels.from(own_end)) {
+        problems.extend(mistyped(view, own, tunnel));
     }
     problems
-}
-
-/// Whether a tunnel is the only one of its router to its destination: of several, which is meant is not known.
-fn is_only(router: &Router, tunnel: &Tunnel<'_>) -> bool {
-    let to = |one: &&Interface| one.tunnel_destination.as_ref().is_some_and(|(far, _)| *far == tunnel.destination);
-    router.interfaces.values().filter(to).count() == 1
 }
 
 fn mistyped(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<Problem> {
@@ -167,16 +108,19 @@ fn mistyped(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<Probl
     Some(problem(view, own, tunnel, "config-gre-mismatch", &what))
 }
 
-fn down(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<Problem> {
-    let shutdown = tunnel.port?.shutdown.as_ref()?;
+fn down(view: &View<'_>, own: &End<'_>, far: &End<'_>, tunnel: &Tunnel<'_>) -> Option<Problem> {
+    let shutdown = tunnel.shutdown()?;
     let mut routes = own.router.forwarding.routes.iter().filter(|route| !route.floating);
     let routed = routes.any(|route| route.through.as_deref() == Some(tunnel.name));
-    let selected = of_gre(own.list, tunnel.destination).is_some();
-    if !is_only(own.router, tunnel) || !routed && !selected {
+    // A tunnel that is out of service at both ends is taken down, and its line in the list is left over.
+    let back = tunnel.source.into_iter().flat_map(|from| far.tunnels.between(tunnel.destination, from));
+    let answered = back.into_iter().any(|theirs| theirs.shutdown().is_none());
+    let selected = answered && of_gre(own.list, tunnel.destination).is_some();
+    if !own.tunnels.is_only(tunnel) || !routed && !selected {
         return None;
     }
     let what = format!("is shut down (`shutdown`), and the packets of crypto map {} go through it.", own.entry.name);
-    let lines = fix::global(None, vec![format!("interface {}", tunnel.name), " no shutdown".to_owned()]);
+    let lines = fix::no_shutdown(tunnel.name);
     let problem = problem(view, own, tunnel, "config-interface-down", &what).lines(view.policies, own.at, [shutdown]);
     Some(problem.fix(&own.router.name, lines))
 }
@@ -186,11 +130,12 @@ fn other_source(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<P
     let (selector, line) = of_gre(own.list, tunnel.destination)?;
     let (listed, from) = (selector.src.as_host()?, tunnel.source?);
     // Each tunnel to this end has the same fault, or it is not certain which one is meant.
-    if !is_only(own.router, tunnel) || selects(own.list, from, tunnel.destination, &["gre", "47"]) {
+    if !own.tunnels.is_only(tunnel) || selects(own.list, from, tunnel.destination, &["gre", "47"]) {
         return None;
     }
-    let owned = own.router.addresses().any(|address| address == from);
-    if !owned && !near::mistyped(from, listed) {
+    // Where the router has the tunnel's source and not the listed one, the line is what is wrong (`maps::acl`).
+    let owned = own.tunnels.owns(from);
+    if owned && !own.tunnels.owns(listed) || !owned && !near::mistyped(from, listed) {
         return None;
     }
     let place = if owned { "an address of another interface" } else { "no address of this router" };
@@ -208,7 +153,7 @@ fn other_packets(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<
     let (_, line) = of_gre(own.list, tunnel.destination)?;
     let ipip = mode.starts_with("ipip") || mode.starts_with("ipv6ip");
     if !ipip
-        || !is_only(own.router, tunnel)
+        || !own.tunnels.is_only(tunnel)
         || selects(own.list, tunnel.source?, tunnel.destination, &["ipinip", "4", "ipip", "41"])
     {
         return None;
@@ -221,34 +166,19 @@ fn other_packets(view: &View<'_>, own: &End<'_>, tunnel: &Tunnel<'_>) -> Option<
     Some(problem(view, own, tunnel, "config-gre-mismatch", &what).lines(view.policies, own.at, [said, line]))
 }
 
-/// The only tunnel of each router between the two, and that of the other.
-fn facing_tunnels<'v>(a: &End<'v>, b: &End<'v>) -> Option<(Tunnel<'v>, Tunnel<'v>)> {
-    let mut pairs: Vec<(Tunnel<'v>, Tunnel<'v>)> = Vec::new();
-    for mine in tunnels(a.router) {
-        let back = (Some(mine.destination), mine.source);
-        let mut theirs = tunnels(b.router).filter(|theirs| (theirs.source, Some(theirs.destination)) == back);
-        if let Some(other) = theirs.next() {
-            // Several between the same ends are told apart by their keys.
-            if theirs.next().is_some() {
-                return None;
-            }
-            pairs.push((mine, other));
-        }
-    }
-    if pairs.len() == 1 { pairs.pop() } else { None }
-}
+/// An end of a pair with its only tunnel to the other one.
+type Only<'e> = (&'e End<'e>, &'e Tunnel<'e>);
 
-fn keys(view: &View<'_>, a: &End<'_>, b: &End<'_>) -> Option<Problem> {
-    let (mine, theirs) = facing_tunnels(a, b)?;
+fn keys(view: &View<'_>, (a, mine): Only<'_>, (b, theirs): Only<'_>) -> Option<Problem> {
     let key = |tunnel: &Tunnel<'_>| tunnel.port.and_then(|port| port.tunnel_key.clone());
-    let (own, far) = (key(&mine), key(&theirs));
+    let (own, far) = (key(mine), key(theirs));
     let number = |key: &Option<(String, Cite)>| key.as_ref().map(|(key, _)| key.clone());
     // Only GRE has keys.
     let gre = |tunnel: &Tunnel<'_>| {
         let mode = tunnel.port.and_then(|port| port.tunnel_mode.as_ref());
         mode.is_none_or(|(mode, _)| mode.starts_with("gre"))
     };
-    if number(&own) == number(&far) || !gre(&mine) || !gre(&theirs) {
+    if number(&own) == number(&far) || !gre(mine) || !gre(theirs) {
         return None;
     }
     let said =
@@ -262,22 +192,21 @@ fn keys(view: &View<'_>, a: &End<'_>, b: &End<'_>) -> Option<Problem> {
         said(&far)
     );
     let cites = |key: Option<(String, Cite)>| key.map(|(_, cite)| cite).into_iter().collect::<Vec<_>>();
-    let problem = problem(view, a, &mine, "config-gre-mismatch", &what).lines(view.policies, a.at, &cites(own));
+    let problem = problem(view, a, mine, "config-gre-mismatch", &what).lines(view.policies, a.at, &cites(own));
     Some(problem.lines(view.policies, b.at, &cites(far)))
 }
 
 /// Both select networks that both send through GRE: what comes to the crypto map is GRE, which neither selects.
-fn in_clear(view: &View<'_>, a: &End<'_>, b: &End<'_>) -> Option<Problem> {
-    let (mine, theirs) = facing_tunnels(a, b)?;
+fn in_clear(view: &View<'_>, (a, mine): Only<'_>, (b, theirs): Only<'_>) -> Option<Problem> {
     let outer = |end: &End<'_>, tunnel: &Tunnel<'_>| {
         tunnel.source.is_none_or(|from| selects(end.list, from, tunnel.destination, &["gre", "47"]))
     };
-    if outer(a, &mine) || outer(b, &theirs) {
+    if outer(a, mine) || outer(b, theirs) {
         return None;
     }
     let routed = |own: &End<'_>, far: &End<'_>| {
         let lines = &own.list.permits;
-        !lines.is_empty() && lines.iter().all(|(selector, _)| into_tunnel(own.router, far.router, selector))
+        !lines.is_empty() && lines.iter().all(|(selector, _)| into_tunnel(own.tunnels, far.tunnels, selector))
     };
     if !routed(a, b) || !routed(b, a) {
         return None;
@@ -289,6 +218,6 @@ fn in_clear(view: &View<'_>, a: &End<'_>, b: &End<'_>) -> Option<Problem> {
         b.router.name, theirs.name, mine.destination
     );
     let lines = |end: &End<'_>| end.list.permits.iter().map(|(_, cite)| cite.clone()).collect::<Vec<_>>();
-    let problem = problem(view, a, &mine, "config-gre-mismatch", &what).lines(view.policies, a.at, &lines(a));
+    let problem = problem(view, a, mine, "config-gre-mismatch", &what).lines(view.policies, a.at, &lines(a));
     Some(problem.lines(view.policies, b.at, &lines(b)))
 }

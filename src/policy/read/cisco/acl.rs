@@ -107,7 +107,8 @@ fn ordered(name: &str, words: &[&str], builder: &mut Builder) {
     let timed = words.iter().any(|word| matches!(*word, "time-range" | "inactive" | "fragments"));
     let Some(router) = builder.router() else { return };
     let last = router.forwarding.sequence.get(name).copied();
-    let own = number.or_else(|| last.map(|last| last.saturating_add(10)));
+    // The first line without a number is line 10, each further one is the last number plus 10.
+    let own = number.or_else(|| Some(last.unwrap_or_default().saturating_add(10)));
     if timed || last.zip(own).is_some_and(|(last, own)| own <= last) {
         router.forwarding.unsure.insert(name.to_owned());
     }
@@ -179,9 +180,21 @@ fn unknown(selector: &Selector) -> bool {
 
 /// Whether a line that is not understood may be one of a list: it has a word of such lines, or two addresses.
 pub(super) fn may_be_entry(text: &str) -> bool {
+    // A note.
+    if text.starts_with(['!', '#', '^', ';', '/', '*', '(']) {
+        return false;
+    }
     let words = || text.split(' ');
-    let numbered = words().next().is_some_and(|first| first.bytes().all(|b| b.is_ascii_digit()));
-    let ends = words().filter(|word| matches!(*word, "any" | "host") || address(word).is_some()).count();
+    let first = words().next().unwrap_or_default();
+    if like(first, "remark") {
+        return false;
+    }
+    if matches!(first, "evaluate" | "dynamic" | "include") {
+        return true;
+    }
+    let numbered = !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit());
+    let end = |word: &str| matches!(word, "any" | "host" | "object-group" | "object") || address(word).is_some();
+    let ends = words().filter(|word| end(word)).count();
     let near = |word: &str| {
         let begins = word.len() <= 6 && (word.starts_with("per") || word.starts_with("den"));
         begins || like(word, "permit") || like(word, "deny")
@@ -193,6 +206,21 @@ pub(super) fn may_be_entry(text: &str) -> bool {
 pub(super) fn vague(name: &str, builder: &mut Builder) {
     if let Some(router) = builder.router() {
         router.forwarding.vague.insert(name.to_owned());
+    }
+}
+
+/// `no permit ip ...`: the line is gone from its list.
+pub(super) fn take_out(name: &str, words: &[&str], builder: &mut Builder) {
+    let [how @ ("permit" | "deny"), rest @ ..] = words else { return };
+    let Some((selector, _)) = selector(rest, builder) else { return };
+    let Some(acl) = builder.continues().and_then(|router| router.acls.get_mut(name)) else { return };
+    if *how == "deny" {
+        acl.denies.retain(|denied| denied.selector.as_ref() != Some(&selector));
+    } else if let Some(at) = acl.permits.iter().position(|(permit, _)| *permit == selector) {
+        acl.permits.remove(at);
+        for denied in acl.denies.iter_mut().filter(|denied| denied.behind > at) {
+            denied.behind -= 1;
+        }
     }
 }
 

@@ -39,7 +39,10 @@ pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) 
         }
         ["tunnel", "key", key] if is_digits(key) => {
             let cite = builder.cite_made(&format!("tunnel key {key}"));
-            edit(builder, &|port| port.tunnel_key = Some(((*key).to_owned(), cite.clone())));
+            // 05 is 5.
+            let number = key.trim_start_matches('0');
+            let number = if number.is_empty() { "0" } else { number };
+            edit(builder, &|port| port.tunnel_key = Some((number.to_owned(), cite.clone())));
         }
         ["ip", "nat", side @ ("inside" | "outside")] => {
             edit(builder, &|port| port.nat_inside = Some(*side == "inside"))

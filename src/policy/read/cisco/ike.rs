@@ -94,6 +94,22 @@ fn pre_shared(words: &[&str], builder: &mut Builder) {
     }
 }
 
+/// A line of `show crypto isakmp key`: `default 10.0.0.1 KEY`.
+pub(super) fn shown(words: &[&str], builder: &mut Builder) -> Read {
+    match words {
+        ["default", peer, key] if address(peer).is_some() => {
+            pre_shared(&[key, "address", peer], builder);
+            Read::Understood
+        }
+        // Keys of keyrings, networks and host names.
+        [_, _, _] | [_, _, _, _] => {
+            elsewhere(builder);
+            Read::Understood
+        }
+        _ => Read::Foreign,
+    }
+}
+
 /// Whether a word names an algorithm, a group or a method of IKE.
 fn known(word: &str) -> bool {
     let starts = ["des", "3des", "aes", "md5", "sha", "seal", "null", "rsa-", "ecdsa-", "chacha20"];

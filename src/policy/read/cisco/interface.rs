@@ -15,6 +15,26 @@ pub(super) fn name(first: &str, rest: &[&str]) -> String {
     interface_name(&format!("{first}{}", number.unwrap_or(&"")))
 }
 
+/// Interfaces of one range.
+const RANGE: u32 = 64;
+
+/// The interfaces of `interface range GigabitEthernet0/1 - 3 , Gi0/5`.
+pub(super) fn range(words: &[&str]) -> Vec<String> {
+    let all = words.concat();
+    let mut names = Vec::new();
+    for part in all.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, ""));
+        let first = interface_name(first);
+        let digits = first.bytes().rev().take_while(u8::is_ascii_digit).count();
+        let (stem, from) = first.split_at(first.len() - digits);
+        let Ok(from) = from.parse::<u32>() else { continue };
+        let ends = last.bytes().rev().take_while(u8::is_ascii_digit).count();
+        let to = last.get(last.len() - ends..).and_then(|to| to.parse::<u32>().ok()).unwrap_or(from);
+        names.extend((from..=to.min(from.saturating_add(RANGE))).map(|number| format!("{stem}{number}")));
+    }
+    names
+}
+
 /// `crypto map M` below an interface.
 pub(super) fn carry(interface: &str, map: &str, text: &str, builder: &mut Builder) -> Read {
     let cite = builder.cite(text);

@@ -84,6 +84,10 @@ const GLOBAL: &[&str] = &[
     "object service *",
     "object-group network *",
     "object-group service *",
+    "ip nat inside source list * interface * overload",
+    "ip nat inside source list * pool * overload",
+    "ip nat inside source static",
+    "ip nat inside source route-map *",
     "router",
     "line",
     "vrf",
@@ -127,7 +131,8 @@ const INTERFACE: &[&str] = &[
     "ip access-list standard *",
     "ip accounting",
     "ip unnumbered",
-    "ip nat",
+    "ip nat inside source list * interface * overload",
+    "ip nat outside",
     "ip mtu",
     "ip ospf",
     "ip tcp",
@@ -303,8 +308,11 @@ pub(in crate::policy) fn interface(name: &str) -> String {
     ];
     let end = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
     let Some((kind, number)) = name.split_at_checked(end) else { return name.to_owned() };
-    let lower = kind.to_ascii_lowercase();
-    let mut fitting = TYPES.iter().filter(|known| lower.len() > 1 && known.to_ascii_lowercase().starts_with(&lower));
+    let typed = kind.to_ascii_lowercase();
+    // One letter is what people type for the commonest.
+    let known = [("g", "gi"), ("f", "fa"), ("e", "eth"), ("s", "se")];
+    let lower = known.iter().find(|(letter, _)| *letter == typed).map_or(typed.as_str(), |(_, whole)| whole);
+    let mut fitting = TYPES.iter().filter(|known| lower.len() > 1 && known.to_ascii_lowercase().starts_with(lower));
     match (fitting.next(), fitting.next()) {
         (Some(only), None) if !number.is_empty() => format!("{only}{number}"),
         _ => name.to_owned(),
@@ -377,6 +385,8 @@ mod tests {
             ("gigabitethernet0/0", "GigabitEthernet0/0"),
             ("lo0", "Loopback0"),
             ("Te1/1/1", "TenGigabitEthernet1/1/1"),
+            ("g0/1", "GigabitEthernet0/1"),
+            ("f0", "FastEthernet0"),
             ("t0", "t0"),
             ("outside", "outside"),
             ("wan1", "wan1"),

@@ -42,13 +42,19 @@ pub(super) const NOT_UNDONE: &str =
 pub(super) const PFS: &str = "the group of `set pfs` is not compared";
 
 /// Begins an entry, or goes on with one that was begun before; its place among the router's.
-pub(super) fn open(name: &str, number: &str, kind: &str, builder: &mut Builder) -> Option<usize> {
-    let cite = builder.cite_made(&format!("crypto map {name} {number} {kind}"));
-    let keying = match kind {
-        "ipsec-manual" => Keying::Manual,
-        "ipsec-isakmp" => Keying::Ike,
+pub(super) fn open(name: &str, number: &str, kind: &[&str], builder: &mut Builder) -> Option<usize> {
+    let (kind, keying) = match kind {
+        ["ipsec-manual", ..] => ("ipsec-manual", Keying::Manual),
+        ["ipsec-isakmp", ..] => ("ipsec-isakmp", Keying::Ike),
+        // The kind of an entry that is there is known.
+        [] => {
+            let number: u32 = number.parse().ok()?;
+            let maps = &builder.continues()?.maps;
+            return maps.iter().rposition(|entry| entry.number == number && entry.name == name);
+        }
         _ => return None,
     };
+    let cite = builder.cite_made(&format!("crypto map {name} {number} {kind}"));
     let at = entry(name, number, keying, builder)?;
     if let Some(entry) = builder.router().and_then(|router| router.maps.get_mut(at)) {
         entry.keying = keying;
@@ -120,6 +126,10 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
             } else {
                 Read::Understood
             };
+        }
+        ["no", "set", "peer", peer] if address(peer).is_some() => {
+            let gone = address(peer);
+            edit(at, builder, |entry| entry.peers.retain(|(peer, _)| Some(*peer) != gone));
         }
         ["no", "set", "peer" | "transform-set", ..] | ["no", "match", "address", ..] => builder.wrong(NOT_UNDONE),
         ["set", "ikev2", "ipsec-proposal", proposals @ ..] if !proposals.is_empty() => {
@@ -205,13 +215,16 @@ fn is_name(word: &str) -> bool {
 /// Beginnings of the words that lines of each part have: peer, list, sets, keys.
 const PARTS: [&[&str]; 4] = [
     &["peer"],
-    &["match", "address"],
+    &["address"],
     &["transform-set", "transform"],
     &["session-key", "key", "inbound", "outbound", "cipher", "authenticator"],
 ];
 
+/// Words after `match` in other blocks than entries.
+const OTHERS: [&str; 6] = ["interface", "identity", "ip", "vrf", "policy", "certificate"];
+
 /// A line of an entry that is not understood. If it begins like a line of an entry, the part that its words speak of is there and not
-/// known, or any part of which nothing was read.
+/// known; a command of which nothing is known says nothing of the others.
 pub(super) fn unread(at: usize, text: &str, builder: &mut Builder) {
     let text = text.to_ascii_lowercase();
     let mut words = text.split(' ').filter(|word| *word != "no");
@@ -220,17 +233,18 @@ pub(super) fn unread(at: usize, text: &str, builder: &mut Builder) {
     let slip = ["se", "st", "et", "sett", "ste", "est", "seet", "aet", "wet", "det", "ser", "sey"].contains(&first);
     let command = slip || ["set", "match"].iter().any(|whole| like(first, whole));
     let speaks = |words: &[&str]| command && words.iter().any(|word| text.contains(word));
+    let names_peer = command && words.clone().chain([second]).any(|word| address(word).is_some());
     let [first_part, second_part] = [begins(first), if command { begins(second) } else { [false; 4] }];
+    let matches = like(first, "match");
     let said = [
-        speaks(&["peer"]),
-        speaks(&["match", "addr"]),
+        speaks(&["peer"]) || names_peer,
+        speaks(&["addr"]) || matches && !OTHERS.contains(&second),
         speaks(&["transform"]),
         speaks(&["key", "inb", "outb", "cipher", "auth"]),
     ];
     let parts: Vec<bool> =
         said.iter().zip(first_part).zip(second_part).map(|((said, first), second)| *said || first || second).collect();
-    let any = command && !parts.contains(&true);
-    let part = |number: usize| any || parts.get(number) == Some(&true);
+    let part = |number: usize| parts.get(number) == Some(&true);
     unknown(at, [part(0), part(1), part(2), part(3)], builder);
 }
 

@@ -1,4 +1,8 @@
-//! Notes that people put after a command.
+//! Notes that people put after a command, and commands that a note quotes.
+
+use super::{Cisco, map};
+use crate::policy::facts::builder::Builder;
+use crate::policy::form::paste::Read;
 
 /// Words before a value: whatever follows one of them is that value, written in any way, and no note.
 const VALUED: [&str; 22] = [
@@ -46,6 +50,20 @@ pub(super) fn without<'w>(words: &'w [&'w str]) -> &'w [&'w str] {
     let begins =
         words.windows(2).position(|pair| matches!(pair, [before, word] if mark(word) && !VALUED.contains(before)));
     words.get(..begins.map_or(words.len(), |at| at + 1)).unwrap_or(words)
+}
+
+impl Cisco {
+    /// A session-key command that running text quotes between backticks.
+    pub(in crate::policy) fn quoted(&mut self, text: &str, builder: &mut Builder) -> Read {
+        let mut read = Read::Foreign;
+        for quoted in text.split('`').skip(1).step_by(2) {
+            let words: Vec<&str> = quoted.split(' ').collect();
+            if map::quoted(&words, builder) {
+                read = Read::Understood;
+            }
+        }
+        read
+    }
 }
 
 #[cfg(test)]

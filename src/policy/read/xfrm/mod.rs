@@ -89,6 +89,14 @@ impl Xfrm {
         Read::Understood
     }
 
+    /// The text ends here. A listing that ends within a policy lacks the policies after it.
+    pub(in crate::policy) fn end(&self, broken: bool, builder: &mut Builder) {
+        let Some(router) = builder.continues() else { return };
+        let bare =
+            self.part == Part::Policy && router.xfrm_policies.last().is_some_and(|last| last.templates.is_empty());
+        router.forwarding.cut_policies |= self.part == Part::Ends || self.template.is_some() || broken && bare;
+    }
+
     /// A line below it.
     pub(in crate::policy) fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
         match words {
