@@ -167,6 +167,9 @@ impl Matcher {
         }
         match sight.role() {
             Role::None => {}
+            Role::Plain if sight.stack.outer().is_some_and(|outer| self.trains.awaits(outer)) => {
+                self.trains.piece(&mut self.ledger, sight);
+            }
             Role::Plain => self.plain_packet(sight),
             Role::Piece => self.trains.piece(&mut self.ledger, sight),
             Role::Tunnelled => self.tunnelled(sight),

@@ -152,8 +152,7 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
             return Some("The capture ends in the middle of a record during or right after it.".to_owned());
         }
         let row = rows.get(found.way)?;
-        left_out::uncovered(taps, &clocks, row.last()?, row, found)
-            .or_else(|| left_out::at_ends(taps, &clocks, row, found))
+        left_out::unused(taps, &clocks, row, found)
     };
     let used = |found: &Found| matches!(found.stretch.kind, Kind::Trial | Kind::Burst) && is_cut(found).is_none();
     let (kept, left): (Vec<Found>, Vec<Found>) = found.into_iter().partition(used);
@@ -204,8 +203,9 @@ fn load(taps: &Taps, seen: &[(Place, At)], way: usize, clocks: &Clocks, settings
     let mut stretches = match &settings.given {
         Some(trials) => given(&row, trials, direction, cuts.least, skip),
         None => {
-            let sent = row.thin.as_ref().map(|thin| thin.sent.as_slice());
-            find(segments::OfferedLoad { times: &row.t, sizes: &row.size, sent }, cuts)
+            let thin = row.thin.as_ref();
+            let (sent, alike) = (thin.map(|thin| thin.sent.as_slice()), thin.map(|thin| thin.alike.as_slice()));
+            find(segments::OfferedLoad { times: &row.t, sizes: &row.size, sent, alike }, cuts)
         }
     };
     let time = |i: usize| row.t.get(i).copied().unwrap_or(0);
@@ -255,7 +255,7 @@ fn direction(
     let rules = TapTimes { slack, gap: wide(settings.gap_ns) };
     for (place, at) in seen.iter().skip(1) {
         let tap = taps.place(*place);
-        let bases = pair(&mut row, (*place, at), &tap.tunnelled.records, clocks, (&chained, &parts), rules);
+        let bases = pair(&mut row, (*place, at), tap.records(), clocks, (&chained, &parts), rules);
         if row.last() == Some(*place) {
             let of = |found: &Found| {
                 let chain = chained.partition_point(|span| span.to <= found.stretch.from);

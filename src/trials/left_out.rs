@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::association::row::{At, Sighted};
 use super::association::{Clocks, FrameRow, MISSING};
 use super::begins::{at_begin, never_left};
+use super::changed::changed;
 use super::finish::Found;
 use super::limits::{APART_NS, FEWEST, MAX_LISTED, STALL_FRAMES, STALL_NS};
 use super::read::tap::ContentDigest;
@@ -57,6 +58,13 @@ pub(super) fn cut_at(taps: &Taps, clocks: &Clocks, cut: [bool; 3], gap: i64) -> 
         Some(clocks.map(place, latest).saturating_sub(gap))
     });
     ends.min()
+}
+
+/// Why a trial is not used: captures that do not reach over it, or packets that are others where they come out.
+pub(super) fn unused(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
+    uncovered(taps, clocks, row.last()?, row, found)
+        .or_else(|| at_ends(taps, clocks, row, found))
+        .or_else(|| changed(taps, clocks, row, found))
 }
 
 /// Why a trial is not used where the capture at a tap, the last one, does not reach over it: frames that are not in a capture are not lost.
@@ -149,8 +157,20 @@ fn elsewhere(
 }
 
 /// Why a trial is not used within which the captures begin or end.
-pub(super) fn at_ends(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
-    at_end(taps, clocks, row, found).or_else(|| at_begin(row, found))
+fn at_ends(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
+    at_end(taps, clocks, row, found).or_else(|| ended(taps, clocks, row, found)).or_else(|| at_begin(row, found))
+}
+
+/// Why a trial is not used with which the capture of the first tap ends, while a later one shows that the load went on.
+fn ended(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
+    let first = row.first()?;
+    let latest = clocks.map(first, taps.place(first).latest?);
+    let left = row.leaving.iter().filter(|d| (found.begin..found.following).contains(*d)).count();
+    let carried = row.out.iter().take(found.stretch.from).filter(|d| **d != MISSING && **d >= found.begin).count();
+    let sent = row.count(found.stretch.from, found.stretch.to) as usize + carried;
+    (row.thin.is_none() && latest < found.end + STALL_NS && left >= sent + STALL_FRAMES).then(|| {
+        "The first tap shows no frame after it, and more packets left than came in: its capture ended while the load went on.".to_owned()
+    })
 }
 
 /// So many packets in a row are hardly lost one by one.

@@ -12,6 +12,7 @@
 
 mod association;
 mod begins;
+mod changed;
 mod figures;
 mod finish;
 mod left_out;

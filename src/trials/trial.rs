@@ -73,7 +73,7 @@ pub(super) fn measured(
         no_device: row.unclear(Place::Middle, (from, to)).map(|_| Reason::AssociationUnclear),
         open_queue: row.open_queue(found.basis, (from, to)),
         opaque: row.opaque,
-        thin: row.thin.as_ref().map(|thin| thin_sample(thin, from, taps.apart())),
+        thin: row.thin.as_ref().map(|thin| thin_sample(thin, from, taps.apart(), !out_tunnel)),
     };
     let mut measured = measure(&sample)?;
     measured.trial.lost_error = lost_error(row, found);
@@ -86,7 +86,7 @@ pub(super) fn measured(
 }
 
 /// What the records of a trial stand for.
-fn thin_sample(thin: &Thin, from: usize, apart: i64) -> ThinSample<'_> {
+fn thin_sample(thin: &Thin, from: usize, apart: i64, in_clear: bool) -> ThinSample<'_> {
     ThinSample {
         from,
         share: &thin.share,
@@ -94,6 +94,8 @@ fn thin_sample(thin: &Thin, from: usize, apart: i64) -> ThinSample<'_> {
         tunnelled: &thin.tunnelled,
         received: &thin.received,
         exits: &thin.exits,
+        in_clear,
+        wires: &thin.wires,
         apart,
     }
 }

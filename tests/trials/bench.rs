@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use crate::support::build::{Noise, START};
+use crate::support::build::{Noise, START, in_fragments};
 use crate::support::writer::{Order, Out, Step, pcap};
 use crate::support::{scratch, write_file};
 
@@ -22,6 +22,34 @@ pub enum Carrier {
     Ah,
     /// IP in IP: the packet is visible, and nothing has a number.
     Ipip,
+}
+
+/// What leaves the tunnel at the exit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// What came in.
+    Same,
+    /// The same from another address.
+    Translated,
+    /// In two fragments.
+    Fragments,
+}
+
+impl Left {
+    fn of(self, frame: &Out) -> Vec<Out> {
+        let mut data = frame.data.clone();
+        match self {
+            Self::Same => vec![frame.clone()],
+            Self::Translated => {
+                data[26..30].copy_from_slice(&[203, 0, 113, 7]);
+                checksum(&mut data[14..]);
+                vec![Out::whole(frame.time_ns, data)]
+            }
+            Self::Fragments => {
+                in_fragments(&data, 104).into_iter().map(|data| Out::whole(frame.time_ns, data)).collect()
+            }
+        }
+    }
 }
 
 /// A load: packets per second from a time on, for some seconds.
@@ -118,6 +146,7 @@ pub struct Bench {
     pub tick: u64,
     /// The frame of this number is stamped so much too early at the exit.
     pub glitch: Option<(usize, u64)>,
+    pub left: Left,
 }
 
 impl Default for Bench {
@@ -167,6 +196,7 @@ impl Default for Bench {
             cores: 1,
             tick: 1,
             glitch: None,
+            left: Left::Same,
         }
     }
 }
@@ -371,6 +401,9 @@ impl Bench {
         let files = ["plain.pcap", "tunnel.pcap", "exit.pcap"];
         let write = |tap: usize, mut frames: Vec<Out>| {
             frames.sort_by_key(|frame| frame.time_ns);
+            if tap == 2 {
+                frames = frames.iter().flat_map(|frame| self.left.of(frame)).collect();
+            }
             let window = self.captured[tap].map_or((0, u64::MAX), |(from, to)| (since(from), since(to)));
             let mut kept = Vec::new();
             for (number, frame) in frames.into_iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Devices, testers and taps that are not as they should be: no figure is false, and nothing is said to be wrong that is not.
 
-use crate::bench::{Bench, Load};
+use crate::bench::{Bench, Left, Load};
 use crate::support::items;
 use crate::{agree, json, near, reason};
 
@@ -52,6 +52,43 @@ fn a_tunnel_tap_that_misses_frames_loses_no_packets() {
         for trial in items(&report, "trials") {
             assert!(trial["tunnelled"].as_u64() < trial["received"].as_u64(), "{trial}");
             assert_eq!((&trial["lost_before_tunnel"], &trial["lost_behind_tunnel"]), (&trial["lost"], &0.into()));
+            // The rate there was another one.
+            assert_eq!(reason(trial, "tunnel"), Some("association-unclear"), "{trial}");
+        }
+    }
+}
+
+/// A device that changes packets loses none, and what it makes of them is not known to be the same.
+#[test]
+fn packets_that_leave_as_others_are_not_lost() {
+    for (left, word) in [(Left::Translated, "another address"), (Left::Fragments, "fragments")] {
+        for constant in [false, true] {
+            let bench = Bench { loads: steps(), left, constant, ..Bench::default() };
+            let made = bench.make(&format!("trials-left-{word}-{constant}"));
+            let report = json(&made.all(), &[]);
+            assert!(items(&report, "trials").is_empty(), "{:#}", report["trials"]);
+            assert_eq!(items(&report, "segments").len(), steps().len());
+            for segment in items(&report, "segments") {
+                assert!(segment["why"].as_str().is_some_and(|why| why.contains(word)), "{segment}");
+            }
+        }
+    }
+}
+
+/// Of a load that goes on the first tap shows the beginning: how many packets were lost of it is not known.
+#[test]
+fn a_first_tap_that_ends_within_a_load() {
+    for constant in [false, true] {
+        let loads = steps();
+        let last = loads.last().expect("a load");
+        let until = (0.0, last.at + last.seconds / 2.0);
+        let bench = Bench { loads: loads.clone(), constant, captured: [Some(until), None, None], ..Bench::default() };
+        let made = bench.make(&format!("trials-first-ends-{constant}"));
+        for args in [made.all(), made.near()] {
+            let report = json(&args, &[]);
+            assert_eq!(items(&report, "trials").len(), loads.len() - 1, "{:#}", report["trials"]);
+            let why = report["segments"][0]["why"].as_str().expect("why");
+            assert!(why.contains("its capture ended"), "{why}");
         }
     }
 }

@@ -12,7 +12,7 @@ use super::row::{At, FrameRow, MISSING, Sighted};
 use crate::model::trials::Basis;
 use crate::trials::limits::TAPS_APART;
 use crate::trials::read::Place;
-use crate::trials::read::tap::{ContentDigest, Outer};
+use crate::trials::read::tap::{ContentDigest, TapRecords};
 use crate::trials::thinned::{self, Window};
 
 /// A trial's place in a row: its frames, and until when what leaves is its own.
@@ -39,7 +39,7 @@ pub(crate) struct TapTimes {
 pub(crate) fn pair(
     row: &mut FrameRow,
     (place, at): (Place, &At),
-    records: &[Outer],
+    records: TapRecords<'_>,
     clocks: &Clocks,
     (spans, parts): (&[Span], &[(usize, usize)]),
     rules: TapTimes,
@@ -60,7 +60,7 @@ pub(crate) fn pair(
             queued: Vec::new(),
         }
     } else {
-        by_order(row, (place, at), &times, records, (spans, parts), rules)
+        by_order(row, (place, at), &times, records.tunnelled, (spans, parts), rules)
     };
     row.unclear.extend(unclear);
     row.queued.extend(queued);
@@ -77,7 +77,8 @@ pub(crate) fn pair(
     }
     if at.tunnel || row.last() != Some(place) {
         let seen = |frame: &Sighted| {
-            let l1 = if at.tunnel { records.get(frame.record as usize).map_or(0, |own| own.detail.l1) } else { 0 };
+            let l1 =
+                if at.tunnel { records.tunnelled.get(frame.record as usize).map_or(0, |own| own.detail.l1) } else { 0 };
             (time(frame), l1)
         };
         row.middle = frames.iter().map(|frame| frame.map_or((MISSING, 0), seen)).collect();
@@ -89,7 +90,7 @@ pub(crate) fn pair(
 fn thin(
     row: &mut FrameRow,
     (place, at): (Place, &At),
-    records: &[Outer],
+    records: TapRecords<'_>,
     clocks: &Clocks,
     spans: &[Span],
     (slack, exact): (i64, bool),
@@ -136,9 +137,12 @@ fn thin(
         if at.tunnel || !last {
             thin.tunnelled.clone_from(&met.sums);
         }
+        if at.tunnel {
+            thin.wires.clone_from(&met.shares);
+        }
         if last {
-            (thin.received, thin.exits) = (met.sums, met.times);
-            thin.exits.sort_unstable();
+            (thin.received, thin.exits) = (met.sums, met.shares);
+            thin.exits.sort_unstable_by_key(|(d, _)| *d);
         }
     }
     met.basis

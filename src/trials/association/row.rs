@@ -353,11 +353,13 @@ pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Fr
             let at = frame.record as usize;
             let tap = taps.place(*place);
             let share = if first.tunnel {
-                tap.tunnelled.records.get(at).map(|own| own.share)
+                tap.tunnelled.records.get(at).map(|own| (own.share, own.detail.l1))
             } else {
-                tap.plain.records.get(at).map(|own| own.share)
+                tap.plain.records.get(at).map(|own| (own.share, own.detail.size))
             };
-            thin.share.push(share.unwrap_or_default());
+            let (share, octets) = share.unwrap_or_default();
+            thin.share.push(share);
+            thin.alike.push(share.is_of(octets));
             streams.push(frame.stream);
         }
     }

@@ -18,7 +18,7 @@ pub(crate) fn median_through(sample: &Sample<'_>, from: usize) -> Result<i64, Re
         let mut late: Vec<i64> = own().filter_map(|(i, t)| Some(t - sample.t.get(*i)?)).collect();
         late.sort_unstable();
         match rank(&late, 0.5) {
-            Some(p50) if contradicted * CONTRADICTED_OF <= late.len() => return Ok(p50),
+            Some(p50) if p50 >= -sample.sooner && contradicted * CONTRADICTED_OF <= late.len() => return Ok(p50),
             Some(_) => reason = Reason::AssociationUnclear,
             None => {}
         }

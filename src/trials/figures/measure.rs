@@ -142,6 +142,8 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let no_latency = match sample.no_latency {
         None if !has_out => Some(Reason::NoOutTap),
         None if late.is_empty() => Some(Reason::NothingForwarded),
+        // Times between the records that were kept are not known well enough.
+        None if late.iter().any(|late| *late < -sample.sooner) => Some(Reason::TooManyFrames),
         why => why,
     };
     let spread = if no_latency.is_none() { Spread::of(late) } else { None };
@@ -311,6 +313,9 @@ fn store_and_forward(trial: &mut Trial, sample: &Sample<'_>, good: &[(usize, i64
     }
 }
 
+/// Of so many packets the count may be off by one, where not all records are kept.
+const THINNED_OF: u64 = 500;
+
 /// What the tunnel tap says of the trial.
 fn through_tunnel(
     trial: &mut Trial,
@@ -325,17 +330,23 @@ fn through_tunnel(
         }
         return;
     }
-    if let Some(reason) = sample.no_tunnel {
+    let Wire { seen, fps, octets, frames } = wire;
+    // What came out was in the tunnel: a tap that shows less of it missed frames, and one that shows far less shows others.
+    let about = if sample.thin.is_some() { 2 + trial.received / THINNED_OF } else { 0 };
+    let missed = !sample.out.is_empty() && seen + about < trial.received;
+    let others = (missed && seen * 2 < trial.received).then_some(Reason::AssociationUnclear);
+    if let Some(reason) = sample.no_tunnel.or(others) {
         return without_tunnel(trial, reason, because);
     }
-    let Wire { seen, fps, octets, frames } = wire;
     trial.tunnelled = Some(seen);
     let before = trial.sent.saturating_sub(seen);
     // A packet that came out was in the tunnel, whether the tap saw it there or not.
     let before = if sample.out.is_empty() { before } else { before.min(trial.lost) };
     trial.lost_before_tunnel = Some(before);
     trial.lost_behind_tunnel = if sample.out.is_empty() { None } else { Some(trial.lost.saturating_sub(before)) };
-    if sample.ipsec {
+    if sample.ipsec && missed {
+        because(Figure::Tunnel, Reason::AssociationUnclear);
+    } else if sample.ipsec {
         trial.tunnel_fps = fps;
         trial.tunnel_l1_bps = fps.map(|fps| fps * 8.0 * octets / frames);
         if trial.tunnel_fps.is_none() {

@@ -3,6 +3,10 @@
 //! Which records are kept follows from their content where that tells packets apart, else from their number in the bunch: two taps that
 //! saw the same packets keep the same ones. Records on both sides of a pause are always kept, so that silences stay what they are.
 
+use std::collections::HashSet;
+
+use foldhash::fast::FixedState;
+
 use super::tap::ContentDigest;
 use crate::model::FramePos;
 use crate::trials::limits::{APART_NS, MAX_PARTS};
@@ -30,6 +34,11 @@ impl Share {
     pub(crate) fn resize(&mut self, size: u16) {
         self.octets = self.frames.saturating_mul(u32::from(size));
         self.others = 0;
+    }
+
+    /// Whether all frames have so many octets, as far as their sum tells.
+    pub(crate) const fn is_of(self, octets: u16) -> bool {
+        self.frames.saturating_mul(octets as u32) == self.octets
     }
 
     /// Mean of the octets.
@@ -219,7 +228,8 @@ impl<D: Copy> Kept<D> {
         for (part, more) in self.parts.iter_mut().zip(&raised) {
             part.level = part.level.saturating_add(*more).min(24);
         }
-        // Contents that do not tell packets apart choose all of them or none.
+        let told = self.told();
+        // Contents that do not tell packets apart choose all of them or none, or those of one size.
         let mut passed = vec![(0_u32, 0_u32); self.parts.len()];
         for record in &self.records {
             let at = usize::from(record.share.part);
@@ -227,10 +237,25 @@ impl<D: Copy> Kept<D> {
             passed.0 += 1;
             passed.1 += u32::from(record.key.low() != 0 && is_chosen(record.key.low(), part.level));
         }
-        for ((part, more), (all, chosen)) in self.parts.iter_mut().zip(raised).zip(passed) {
+        for ((part, more), ((all, chosen), told)) in self.parts.iter_mut().zip(raised).zip(passed.into_iter().zip(told))
+        {
             let want = all >> more;
-            part.by_content &= want < 32 || chosen >= want / 2 && chosen <= want.saturating_mul(2);
+            let is_even = want < 32 || chosen >= want / 2 && chosen <= want.saturating_mul(2);
+            part.by_content &= is_even && told * 2 >= all;
         }
+    }
+
+    /// Of each part, how many contents its records have.
+    fn told(&self) -> Vec<u32> {
+        let mut contents: HashSet<(u16, u32), FixedState> = HashSet::default();
+        let mut told = vec![0_u32; self.parts.len()];
+        for record in &self.records {
+            let is_new = contents.insert((record.share.part, record.key.low()));
+            if let Some(count) = told.get_mut(usize::from(record.share.part)).filter(|_| is_new) {
+                *count += 1;
+            }
+        }
+        told
     }
 
     /// Walks over the records as if they were read again, with the levels that hold now.
@@ -294,4 +319,38 @@ impl Part {
 /// One of 2 to the power of `level`; of a higher level, those are of all lower ones, too.
 pub(crate) const fn is_chosen(by: u32, level: u8) -> bool {
     level == 0 || by.wrapping_mul(0x9e37_79b1) >> (32 - level as u32) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(number: u32, content: u64, octets: u32) -> KeptRecord<()> {
+        KeptRecord {
+            t: i64::from(number) * 100_000,
+            pos: FramePos::new(0, u64::from(number)),
+            key: ContentDigest::of(content),
+            stream: 0,
+            share: Share::one(octets, 0),
+            detail: (),
+        }
+    }
+
+    /// Equal packets of three lengths in turn have three contents: were records chosen by these, one length would be left.
+    #[test]
+    fn packets_of_one_length_do_not_stand_for_all() {
+        let sizes = [40_u32, 40, 576, 40, 576, 40, 1_500, 40, 576, 40, 576, 40];
+        let digest = |size: u32| (u64::from(size) * 0x9e37_79b9_7f4a_7c15) | 1;
+        let mut kept = Kept::new(1_024, 1_000_000_000);
+        for (number, size) in (0..24_000).zip(sizes.into_iter().cycle()) {
+            kept.push(record(number, digest(size), size));
+        }
+        kept.finish();
+        assert!(kept.thinned > 0);
+        let all: u32 = kept.records.iter().map(|own| own.share.frames).sum();
+        assert_eq!(all, 24_000);
+        let of = |size: u32| kept.records.iter().filter(|own| own.key == ContentDigest::of(digest(size))).count();
+        let records = kept.records.len();
+        assert!(of(40) * 12 > records * 5 && of(576) * 12 > records * 3 && of(1_500) * 12 > records / 2);
+    }
 }

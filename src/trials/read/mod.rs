@@ -71,6 +71,8 @@ impl Taps {
     /// Takes in a frame.
     pub(crate) fn see(&mut self, place: Place, sight: Sight<'_>) {
         let at = place as usize;
+        // UDP is a tunnel's where the first fragment was.
+        let later = sight.stack.outer().is_some_and(|outer| outer.fragment_offset > 0 && self.is_in_train(outer));
         let Some(tap) = self.tap.get_mut(at) else { return };
         tap.frames += 1;
         let Some(raw) = sight.frame.time.ns() else { return };
@@ -87,6 +89,7 @@ impl Taps {
                 tap.opaque += 1;
                 self.tunnelled(at, ns, &sight, outer);
             }
+            Role::Plain if later => self.piece(at, ns, stack, outer),
             Role::Plain => {
                 tap.packets += 1;
                 self.plain(at, ns, &sight, outer);
@@ -239,6 +242,12 @@ impl Taps {
             own.t = own.t.max(ns);
             own.share.octets = own.share.octets.saturating_add(u32::from(l1));
         }
+    }
+
+    /// Whether it is a later fragment of a packet of a tunnel.
+    fn is_in_train(&self, outer: &IpHeader) -> bool {
+        let train = self.trains.get(&(outer.src, outer.dst, outer.identification));
+        train.is_some_and(|train| train.first.is_some())
     }
 
     fn train(&mut self, outer: &IpHeader) -> &mut Train {

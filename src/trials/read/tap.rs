@@ -65,6 +65,13 @@ pub(crate) struct SaId {
     pub(crate) dst: Address,
 }
 
+/// The records of a tap.
+#[derive(Clone, Copy)]
+pub(crate) struct TapRecords<'t> {
+    pub(crate) plain: &'t [TapPacket],
+    pub(crate) tunnelled: &'t [Outer],
+}
+
 /// A moment at which the clock was set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ClockStep {
@@ -152,6 +159,10 @@ pub(crate) struct TunnelWay {
 }
 
 impl Tap {
+    pub(crate) fn records(&self) -> TapRecords<'_> {
+        TapRecords { plain: &self.plain.records, tunnelled: &self.tunnelled.records }
+    }
+
     /// A tap that keeps at most `room` records; a silence longer than `gap` nanoseconds ends a bunch.
     pub(crate) fn new(room: usize, gap: i64) -> Self {
         Self {

@@ -32,7 +32,8 @@ impl Bins {
     /// The same of records that stand for others, which passed evenly between them. `sums`: frames up to each.
     pub(super) fn of_sums(part: &[i64], sums: &[f64]) -> Option<Self> {
         let (first, last) = (*part.first()?, *part.last()?);
-        let width = Self::width(last - first, *sums.last()?)?;
+        // What passed between two records is not seen: bins of few of them would vary less than the load does.
+        let width = Self::width(last - first, part.len().min(*sums.last()? as usize) as f64)?;
         let mut counts = Vec::new();
         let (mut next, mut before) = (0, 0.0);
         for bin in 1..=(last - first) / width {

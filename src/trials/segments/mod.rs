@@ -40,6 +40,8 @@ pub(crate) struct OfferedLoad<'l> {
     pub(crate) sizes: &'l [u16],
     /// Frames up to each record, where these stand for more than themselves.
     pub(crate) sent: Option<&'l [f64]>,
+    /// Of each of these, whether all frames that it stands for have its size.
+    pub(crate) alike: Option<&'l [bool]>,
 }
 
 impl<'l> OfferedLoad<'l> {
@@ -50,6 +52,11 @@ impl<'l> OfferedLoad<'l> {
     /// Frames of some records.
     fn count(self, from: usize, to: usize) -> usize {
         self.sent.map_or(to - from, |sent| between(sent, from, to).round() as usize)
+    }
+
+    /// Whether a record stands for frames of its own size alone.
+    fn is_alike(self, at: usize) -> bool {
+        self.alike.is_none_or(|alike| alike.get(at) == Some(&true))
     }
 
     fn bins(self, from: usize, to: usize) -> Option<Bins> {
@@ -121,7 +128,8 @@ fn runs(load: OfferedLoad<'_>, from: usize, to: usize) -> Vec<(usize, usize)> {
     let mut begin = from;
     while begin < to {
         let size = sizes.get(begin).copied();
-        let end = (begin + 1..to).find(|at| sizes.get(*at).copied() != size).unwrap_or(to);
+        let other = |at: &usize| sizes.get(*at).copied() != size || !load.is_alike(*at);
+        let end = (begin + 1..to).find(other).unwrap_or(to);
         if end - begin >= LEAST_RECORDS && load.count(begin, end) >= RUN {
             if begin > from && before != size {
                 cuts.push(begin);
@@ -155,5 +163,24 @@ fn steady_from(first: i64, bins: Option<Bins>, cuts: Cuts) -> i64 {
     match counts.iter().position(|count| (count - plateau).abs() <= near) {
         None | Some(0) => first,
         Some(k) => first + (k + k.div_ceil(4).max(2)) as i64 * width,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records of a mix that happen to have one size, one after the other, are no run of it: what they stand for has other sizes.
+    #[test]
+    fn records_that_stand_for_others_make_no_run() {
+        let times: Vec<i64> = (0..200).map(|k| k * 1_000_000).collect();
+        let sent: Vec<f64> = (1..=200).map(|k| f64::from(k) * 8.0).collect();
+        let sizes: Vec<u16> = (0..200).map(|k| if (90..110).contains(&k) { 40 } else { 40 + 36 * (k % 5) }).collect();
+        let cuts = |alike: &[bool]| {
+            let load = OfferedLoad { times: &times, sizes: &sizes, sent: Some(&sent), alike: Some(alike) };
+            runs(load, 0, 200).len()
+        };
+        assert_eq!(cuts(&[false; 200]), 1);
+        assert!(cuts(&[true; 200]) > 1);
     }
 }

@@ -150,7 +150,7 @@ mod tests {
 
     fn kinds(times: &[i64]) -> Vec<(f64, bool)> {
         let sizes = vec![512; times.len()];
-        let load = OfferedLoad { times, sizes: &sizes, sent: None };
+        let load = OfferedLoad { times, sizes: &sizes, sent: None, alike: None };
         let cuts = super::super::Cuts { gap: 500_000_000, least: 500_000_000 };
         let parts = super::super::split::by_rate(load, 0, times.len(), cuts);
         ramps(load, parts).iter().map(|(from, _, ramp)| ((times[*from] as f64 / 1e8).round() / 10.0, *ramp)).collect()
@@ -208,7 +208,7 @@ mod tests {
                 now += n as f64 / rate + if random(1.0) < 0.3 { 0.0 } else { random(0.45) };
             }
             let sizes = vec![512; all.len()];
-            let load = OfferedLoad { times: &all, sizes: &sizes, sent: None };
+            let load = OfferedLoad { times: &all, sizes: &sizes, sent: None, alike: None };
             let cuts = super::super::Cuts { gap: 500_000_000, least: 500_000_000 };
             let found = ramps(load, super::super::split::by_rate(load, 0, all.len(), cuts));
             // What is called a ramp has no figures: that is no wrong answer, but it must be rare.

@@ -15,8 +15,12 @@ pub(crate) struct ThinSample<'s> {
     pub(crate) sent: &'s [f64],
     pub(crate) tunnelled: &'s [f64],
     pub(crate) received: &'s [f64],
-    /// Times at the last tap, in order.
-    pub(crate) exits: &'s [i64],
+    /// Records at the last tap, in order: when, and what they stand for.
+    pub(crate) exits: &'s [(i64, Share)],
+    /// Whether these are packets in clear.
+    pub(crate) in_clear: bool,
+    /// The same at the tunnel tap.
+    pub(crate) wires: &'s [(i64, Share)],
     /// Records further apart are all kept.
     pub(crate) apart: i64,
 }
@@ -77,6 +81,9 @@ pub(crate) fn tally(
     let (forwarded_fps, with_drain) = rate(leaving, end);
     let mut outs: Vec<(i64, f64)> = (0..n).filter_map(|i| Some((left(i)?, sums(thin.received, i)))).collect();
     outs.sort_unstable_by_key(|(d, _)| *d);
+    if let Some(all) = passed_of_one(thin, (from..n).map(headers), &good) {
+        passed = all;
+    }
     let received = all(thin.received, 0, n).round();
     let sent = all(thin.sent, 0, n).round();
     let behind = |i: &usize| sums(thin.sent, *i) - sums(thin.received, *i) >= 1.5;
@@ -96,6 +103,23 @@ pub(crate) fn tally(
         good,
         sizes: (0..n).map(|i| f64::from(share(i).frames)).collect(),
     }
+}
+
+/// The octets of what came out, where all packets have headers of one length: those of the packets between the records, too.
+fn passed_of_one(
+    thin: &ThinSample<'_>,
+    mut headers: impl Iterator<Item = Headers>,
+    good: &[(usize, i64, i64)],
+) -> Option<Load> {
+    let own = headers.next()?;
+    let left = good.iter().map(|(_, _, d)| *d);
+    let during = left.clone().min()?..left.max()? + 1;
+    (thin.in_clear && headers.all(|other| other == own)).then(|| {
+        let mut passed = Load::default();
+        let shares = thin.exits.iter().filter(|(d, _)| during.contains(d));
+        shares.for_each(|(_, share)| passed.add_share(own, *share, 1.0));
+        passed
+    })
 }
 
 /// Most packets inside at once.
@@ -129,8 +153,14 @@ fn wire(thin: &ThinSample<'_>, tunnel: &[(i64, u16)], from: usize, end: i64) -> 
             Some((t, between(sums, begin, begin + i + 1), own, f64::from(l1)))
         })
         .collect();
-    let frames: f64 = seen.iter().map(|(_, _, own, _)| own).sum();
-    let octets: f64 = seen.iter().map(|(_, _, own, l1)| own * l1).sum();
+    // What the records between stand for, too; a row that begins in the tunnel has no others.
+    let during = seen.first().zip(seen.last()).map_or(0..0, |((first, ..), (last, ..))| *first..*last + 1);
+    let all = || thin.wires.iter().filter(|(t, _)| during.contains(t)).map(|(_, share)| share);
+    let (frames, octets) = if thin.wires.is_empty() {
+        seen.iter().fold((0.0, 0.0), |(frames, octets), (_, _, own, l1)| (frames + own, octets + own * l1))
+    } else {
+        all().fold((0.0, 0.0), |(n, sum), own| (n + f64::from(own.frames), sum + f64::from(own.octets)))
+    };
     let (fps, _) = rate(seen.iter().map(|(t, n, _, _)| (*t, *n)).collect(), end);
     Wire { seen: between(sums, begin, begin + n).round() as u64, fps, octets, frames: frames.max(1.0) }
 }
@@ -139,10 +169,10 @@ fn wire(thin: &ThinSample<'_>, tunnel: &[(i64, u16)], from: usize, end: i64) -> 
 pub(crate) fn stall(thin: &ThinSample<'_>, t: &[i64], end: i64, drained: i64, least: i64) -> i64 {
     let mut longest = 0;
     let begin = t.first().copied().unwrap_or(0);
-    let from = thin.exits.partition_point(|d| *d < begin);
-    let to = thin.exits.partition_point(|d| *d <= drained).max(from);
+    let from = thin.exits.partition_point(|(d, _)| *d < begin);
+    let to = thin.exits.partition_point(|(d, _)| *d <= drained).max(from);
     for pair in thin.exits.get(from..to).unwrap_or_default().windows(2) {
-        let [x, y] = pair else { continue };
+        let [(x, _), (y, _)] = pair else { continue };
         if y - x > STALL_NS.max(thin.apart.saturating_mul(2)).max(longest) && *x <= end {
             let (a, b) = (t.partition_point(|t| t + least <= *x), t.partition_point(|t| t + least < *y));
             // The packets on both sides of a pause are kept. Any other record counts all packets since the record before it.

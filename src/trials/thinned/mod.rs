@@ -17,14 +17,18 @@ use super::read::kept::Share;
 pub(crate) struct Thin {
     /// Of each record.
     pub(crate) share: Vec<Share>,
+    /// Of each record, whether all packets that it stands for have its length.
+    pub(crate) alike: Vec<bool>,
     /// Packets that came in up to each record.
     pub(crate) sent: Vec<f64>,
     /// Of these, what reached the tunnel tap; empty without one.
     pub(crate) tunnelled: Vec<f64>,
     /// Of these, what reached the last tap; empty without one.
     pub(crate) received: Vec<f64>,
-    /// Times of the records at the last tap.
-    pub(crate) exits: Vec<i64>,
+    /// Records at the last tap, in order: when, and what they stand for.
+    pub(crate) exits: Vec<(i64, Share)>,
+    /// The same at the tunnel tap.
+    pub(crate) wires: Vec<(i64, Share)>,
 }
 
 /// How much of a sum up to each record falls between two records.

@@ -6,7 +6,7 @@ use crate::model::trials::Basis;
 use crate::trials::association::row::{At, Sighted};
 use crate::trials::association::{FrameRow, MISSING, Span};
 use crate::trials::read::kept::Share;
-use crate::trials::read::tap::Outer;
+use crate::trials::read::tap::TapRecords;
 
 /// What is known of each record of a row at another tap.
 pub(crate) struct MetAgain {
@@ -14,8 +14,8 @@ pub(crate) struct MetAgain {
     pub(crate) at: Vec<Option<(i64, u16, f64)>>,
     /// Packets that were seen there up to each record.
     pub(crate) sums: Vec<f64>,
-    /// Times of the records there that are of the row.
-    pub(crate) times: Vec<i64>,
+    /// The records there that are of the row: when, and what they stand for.
+    pub(crate) shares: Vec<(i64, Share)>,
     pub(crate) basis: Vec<Basis>,
     /// Whether which left follows from a full queue alone.
     pub(crate) guessed: Vec<bool>,
@@ -31,7 +31,7 @@ pub(crate) struct Window<'f> {
 pub(crate) fn pair(
     row: &FrameRow,
     at: &At,
-    records: &[Outer],
+    records: TapRecords<'_>,
     windows: &[Window<'_>],
     known: Option<(&[Option<&Sighted>], Basis)>,
     time: &dyn Fn(&Sighted) -> i64,
@@ -40,7 +40,7 @@ pub(crate) fn pair(
     let mut met = MetAgain {
         at: vec![None; rows],
         sums: Vec::with_capacity(rows),
-        times: Vec::new(),
+        shares: Vec::new(),
         basis: Vec::new(),
         guessed: Vec::new(),
     };
@@ -65,22 +65,28 @@ pub(crate) fn pair(
             }
         };
         met.sums.extend(sums.into_iter().take(to - from).map(|sum| before + sum));
-        met.times.extend(window.left.iter().map(|(_, t)| *t));
+        met.shares.extend(window.left.iter().filter_map(|(frame, t)| Some((*t, share(at, records, frame)?))));
     }
     let last = met.sums.last().copied().unwrap_or(0.0);
     met.sums.resize(rows, last);
     met
 }
 
+/// What a frame stands for.
+fn share(at: &At, records: TapRecords<'_>, frame: &Sighted) -> Option<Share> {
+    let record = frame.record as usize;
+    if at.tunnel { Some(records.tunnelled.get(record)?.share) } else { Some(records.plain.get(record)?.share) }
+}
+
 /// SA of a frame, its sequence number, and its octets.
-fn outer(at: &At, records: &[Outer], frame: &Sighted) -> (u16, Option<u32>, f64) {
-    match records.get(frame.record as usize).filter(|_| at.tunnel) {
+fn outer(at: &At, records: TapRecords<'_>, frame: &Sighted) -> (u16, Option<u32>, f64) {
+    match records.tunnelled.get(frame.record as usize).filter(|_| at.tunnel) {
         Some(own) => (own.stream, Some(own.detail.sequence), own.share.mean()),
         None => (frame.stream, None, 0.0),
     }
 }
 
-fn curve(at: &At, records: &[Outer], left: &[(&Sighted, i64)]) -> Curve {
+fn curve(at: &At, records: TapRecords<'_>, left: &[(&Sighted, i64)]) -> Curve {
     let of = |(frame, t): &(&Sighted, i64)| PassedFrames {
         stream: outer(at, records, frame).0,
         t: *t,
@@ -95,7 +101,7 @@ type Times<'t, 'f> = dyn Fn(usize) -> Option<(i64, &'f Sighted)> + 't;
 fn by_content(
     row: &FrameRow,
     at: &At,
-    records: &[Outer],
+    records: TapRecords<'_>,
     window: &Window<'_>,
     times: &Times<'_, '_>,
     met: &mut [Option<(i64, u16, f64)>],
@@ -135,7 +141,7 @@ fn by_content(
 fn by_order(
     row: &FrameRow,
     at: &At,
-    records: &[Outer],
+    records: TapRecords<'_>,
     window: &Window<'_>,
     met: &mut [Option<(i64, u16, f64)>],
 ) -> (Vec<f64>, Basis, bool) {
@@ -182,7 +188,7 @@ fn by_order(
 }
 
 /// The same with the packets that are missing by their numbers, where that is not too many.
-fn with_missing(at: &At, records: &[Outer], window: &Window<'_>, lost: f64) -> Option<Curve> {
+fn with_missing(at: &At, records: TapRecords<'_>, window: &Window<'_>, lost: f64) -> Option<Curve> {
     if !at.tunnel {
         return None;
     }
