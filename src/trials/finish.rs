@@ -1,8 +1,10 @@
 //! Everything that follows when all taps are read.
 
-use super::association::row::At;
+use super::association::row::{At, Unclear};
 use super::association::stepped::{self, Forward};
-use super::association::{Clocks, FrameRow, Span, TapTimes, both_ways, from_last, joined, pair, row};
+use super::association::{
+    Clocks, FrameRow, Span, TapTimes, at_pauses, both_ways, from_last, joined, packets_beside, pair, row,
+};
 use super::begins;
 use super::figures::judge;
 use super::figures::load::Headers;
@@ -17,6 +19,7 @@ use super::sizes::baseline::ClearTrial;
 use super::sizes::{Circuit, back_to_back, baseline, buffers, loss, model, search, throughput};
 use super::transfers::transfers;
 use super::trial;
+use super::untold::{InTunnelTold, in_either, untold};
 use crate::model::trials::{
     BackToBack, Baseline, Basis, Buffer, Direction, Flow, Kind, Loss, Model, Search, Segment, Throughput, Transfer,
     Trial,
@@ -61,6 +64,8 @@ pub(super) struct Found {
     pub(super) basis: Basis,
     /// Number of the trial; directions that are loaded together share one.
     pub(super) number: u64,
+    /// What is known of it in the tunnel.
+    pub(super) told: InTunnelTold,
 }
 
 /// What the taps were, and what else is known.
@@ -152,7 +157,7 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
             return Some("The capture ends in the middle of a record during or right after it.".to_owned());
         }
         let row = rows.get(found.way)?;
-        left_out::unused(taps, &clocks, row, found)
+        untold(found, row.places.len()).or_else(|| left_out::unused(taps, &clocks, row, found))
     };
     let used = |found: &Found| matches!(found.stretch.kind, Kind::Trial | Kind::Burst) && is_cut(found).is_none();
     let (kept, left): (Vec<Found>, Vec<Found>) = found.into_iter().partition(used);
@@ -230,6 +235,10 @@ fn direction(
     settings: &TrialsSettings,
 ) -> (FrameRow, Vec<Found>) {
     let Load { mut row, stretches, spans, .. } = load(taps, seen, way, clocks, settings);
+    // A clock that was set is put right to about one frame, and no time is better than the stamps.
+    let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
+    let grain = seen.iter().map(|(place, _)| taps.place(*place).grain.step()).max().unwrap_or(0);
+    let slack = grain.max(if settings.one_clock && !set { 0 } else { SLACK_NS });
     let last = |stretch: &Stretch| row.t.get(stretch.to.wrapping_sub(1)).copied().unwrap_or(0);
     let mut found: Vec<Found> = stretches
         .iter()
@@ -242,13 +251,11 @@ fn direction(
             following: span.following,
             basis: Basis::None,
             number: 0,
+            told: in_either(taps, clocks, seen, (span.begin, last(stretch), span.following), slack),
         })
         .collect();
-    // A clock that was set is put right to about one frame, and no time is better than the stamps.
-    let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
-    let grain = seen.iter().map(|(place, _)| taps.place(*place).grain.step()).max().unwrap_or(0);
-    let slack = grain.max(if settings.one_clock && !set { 0 } else { SLACK_NS });
     row.slack = slack;
+    row.beside = packets_beside(seen, clocks, slack);
     let chained = busy_chains(&row, seen, clocks, wide(settings.gap_ns));
     row.spans.clone_from(&chained);
     let parts: Vec<(usize, usize)> = spans.iter().map(|span| (span.from, span.to)).collect();
@@ -256,6 +263,10 @@ fn direction(
     for (place, at) in seen.iter().skip(1) {
         let tap = taps.place(*place);
         let bases = pair(&mut row, (*place, at), tap.records(), clocks, (&chained, &parts), rules);
+        if at.open {
+            let (from, to, place) = (0, row.t.len(), *place);
+            row.unclear.push(Unclear { place, from, to, more: false, queued: false });
+        }
         if row.last() == Some(*place) {
             let of = |found: &Found| {
                 let chain = chained.partition_point(|span| span.to <= found.stretch.from);
@@ -268,7 +279,9 @@ fn direction(
             }
         }
     }
-    if let [_, (middle, wire), (last, exit)] = seen {
+    if let [_, (middle, wire), (last, exit)] = seen
+        && !wire.open
+    {
         let records = &taps.place(*middle).tunnelled.records;
         from_last(&mut row, (*middle, wire), (*last, exit), records, clocks, &chained, slack);
     }
@@ -298,13 +311,12 @@ fn wide(ns: u64) -> i64 {
 
 /// Loads that meet what others left inside: where any tap shows that the device sent on between two of them, both are one span.
 fn busy_chains(row: &FrameRow, seen: &[(Place, At)], clocks: &Clocks, gap: i64) -> Vec<Span> {
-    let mut spans = chains(&row.t, gap);
-    for (place, at) in seen.iter().skip(1) {
-        let out: Vec<i64> =
-            at.frames.iter().filter(|frame| frame.test).map(|frame| clocks.map(*place, frame.t)).collect();
-        spans = joined(&spans, &row.t, &out);
-    }
-    spans
+    let times = |(place, at): &(Place, At)| -> Vec<i64> {
+        at.frames.iter().filter(|frame| frame.test).map(|frame| clocks.map(*place, frame.t)).collect()
+    };
+    let outs: Vec<Vec<i64>> = seen.iter().skip(1).map(times).collect();
+    let spans = at_pauses(&chains(&row.t, gap), &row.t, &outs);
+    outs.iter().fold(spans, |spans, out| joined(&spans, &row.t, out))
 }
 
 /// Loads that follow each other without a silence share a queue: what one leaves inside comes out in the next. They are paired as one

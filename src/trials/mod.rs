@@ -26,6 +26,7 @@ mod sizes;
 mod thinned;
 mod transfers;
 mod trial;
+mod untold;
 
 pub(crate) use finish::{Figured, TapsGiven, finish};
 pub(crate) use limits::SHORT_SECONDS;

@@ -11,6 +11,7 @@ use super::read::skipped::missing;
 use super::read::{Place, Taps};
 use super::settings::TrialsSettings;
 use super::thinned::{Thin, ThinSample};
+use super::untold::InTunnelTold;
 use crate::model::trials::{Basis, Kind, Reason};
 use crate::transform::size::ethernet::PREAMBLE_AND_IFG;
 
@@ -70,12 +71,15 @@ pub(super) fn measured(
         sooner: sooner(row),
         more_out: last.and_then(|last| row.unclear(last, (from, to))).is_some_and(|own| own.more),
         no_tunnel: no_tunnel(taps, row, found, clocks),
-        no_device: row.unclear(Place::Middle, (from, to)).map(|_| Reason::AssociationUnclear),
+        no_device: row.unclear(Place::Middle, (from, to)).map(|_| unclear(found)),
         open_queue: row.open_queue(found.basis, (from, to)),
         opaque: row.opaque,
         thin: row.thin.as_ref().map(|thin| thin_sample(thin, from, taps.apart(), !out_tunnel)),
     };
     let mut measured = measure(&sample)?;
+    if found.told == InTunnelTold::Alike && row.places.len() == 2 {
+        measured.without_times(Reason::TunnelUnclear);
+    }
     measured.trial.lost_error = lost_error(row, found);
     if found.basis == Basis::Sequence {
         by_numbers(&mut measured, skipped);
@@ -114,11 +118,19 @@ fn start(taps: &Taps, first: Place, found: &Found, clocks: &Clocks) -> i64 {
     if offset == 0 { taps.place(first).raw(found.begin) } else { own }
 }
 
+/// Why frames in the tunnel are not known.
+fn unclear(found: &Found) -> Reason {
+    if found.told == InTunnelTold::Way { Reason::AssociationUnclear } else { Reason::TunnelUnclear }
+}
+
 /// Why the tunnel tap says nothing of a trial although there is one.
 fn no_tunnel(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Option<Reason> {
     let place = row.places.iter().copied().skip(1).find(|place| *place == Place::Middle)?;
     if left_out::uncovered(taps, clocks, place, row, found).is_some() {
         return Some(Reason::CaptureCut);
+    }
+    if found.told == InTunnelTold::Nothing {
+        return Some(Reason::TunnelUnclear);
     }
     let (from, to) = (found.stretch.from, found.stretch.to);
     // What came out was in the tunnel: where none of it was found there, frames of the tunnel were not recognised.
@@ -156,7 +168,7 @@ fn no_latency(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Op
         return Some(Reason::NoAnchor);
     }
     let (from, to) = (found.stretch.from, found.stretch.to);
-    if row.unclear(last, (from, to)).is_some() {
+    if found.told == InTunnelTold::Way && row.unclear(last, (from, to)).is_some() {
         return Some(Reason::AssociationUnclear);
     }
     // Packets that left before they came, by their content: the clocks contradict each other. A single one has another reason, and voids

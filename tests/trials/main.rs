@@ -5,6 +5,7 @@ mod support;
 
 mod bad_input;
 mod bench;
+mod beside;
 mod both_ways;
 mod clocks;
 mod device;

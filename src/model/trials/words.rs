@@ -297,6 +297,8 @@ words! {
         /// Losses fit a full queue, but one that held another number of packets than in other loads of that size, or one that both
         /// directions may share: the device drops by another rule, and which of equal packets it dropped is not known.
         QueueUnclear = "queue-unclear",
+        /// Both directions are loaded, and nothing tells which direction of the tunnel carries which.
+        TunnelUnclear = "tunnel-unclear",
         /// The capture of the tap begins or ends during the trial.
         CaptureCut = "capture-cut",
         /// More frames than are kept: the limit on memory.

@@ -1,6 +1,7 @@
 //! Which frame of one tap became which of another, direction by direction.
 
 mod back;
+mod beside;
 mod both_ways;
 pub(crate) mod clock;
 mod clocks;
@@ -13,8 +14,9 @@ pub(crate) mod row;
 pub(crate) mod stepped;
 
 pub(crate) use back::from_last;
+pub(crate) use beside::packets_beside;
 pub(crate) use both_ways::both_ways;
 pub(crate) use clocks::Clocks;
 pub(crate) use pair::{Span, TapTimes, pair};
-pub(crate) use queue::joined;
+pub(crate) use queue::{at_pauses, joined};
 pub(crate) use row::{FrameRow, MISSING};

@@ -1,5 +1,6 @@
 //! Packets by the order in which they left, trial by trial, where contents do not tell them apart.
 
+use super::beside::is_beside;
 use super::both_ways::QueuedSpan;
 use super::pair::{AskedLengths, Span, TapTimes, early_begin, leaving};
 use super::queue::{Assigned, Idle, Leaving, QueueRoom};
@@ -40,7 +41,8 @@ pub(super) fn by_order<'f>(
             let came = row.t.get(span.from..span.to).unwrap_or_default().into();
             let wire = if at.tunnel { Vec::new() } else { wire(row, place, span) };
             let flows = flows.get(span.from..span.to).unwrap_or_default().into();
-            Leaving { span: *span, came, spots: Vec::new(), flows, asked, left, wire, parts, early: *early }
+            let own = Leaving { span: *span, came, spots: Vec::new(), flows, asked, left, wire, parts, early: *early };
+            if at.tunnel && row.places.get(1) == Some(&place) { own.with_beside(&row.beside, rules) } else { own }
         })
         .collect();
     let idle = Idle::of(&all);
@@ -152,7 +154,8 @@ fn flows_told<'r>(row: &'r FrameRow, at: &At) -> &'r [u16] {
 fn whole_bunches(row: &FrameRow, at: &At, times: &[i64], spans: &[Span], rules: TapTimes) -> Vec<(Span, bool)> {
     let begin = |span: &Span| {
         let asked = AskedLengths::of(row, at, span);
-        early_begin(at, times, span, rules, |frame| asked.may_be(frame))
+        let beside = |frame: &Sighted, t: i64| at.tunnel && is_beside(&row.beside, (frame, t), rules.slack);
+        early_begin(at, times, span, rules, |frame, t| asked.may_be(frame) && !beside(frame, t))
     };
     let mut all: Vec<(Span, bool)> = spans.iter().map(|span| (*span, false)).collect();
     for (k, span) in spans.iter().enumerate() {

@@ -196,6 +196,9 @@ fn by_content<'f>(row: &FrameRow, at: &'f At, times: &[i64], slack: i64) -> Vec<
     frames
 }
 
+/// What a tunnel adds to a packet, in octets, at most.
+const ADDED: u16 = 200;
+
 /// Lengths that a trial's packets have at another tap.
 #[derive(Clone)]
 pub(super) struct AskedLengths {
@@ -257,6 +260,18 @@ impl AskedLengths {
         if self.hidden && !self.open { frame.size } else { self.outside(frame.size) }
     }
 
+    /// Whether packets of this length in the tunnel may be the trial's, and as which length they are told.
+    pub(super) fn told_as(&self, outer: u16) -> Option<u16> {
+        let told = if self.open { 0 } else { outer };
+        (self.open || self.hidden && self.made.binary_search(&told).is_ok()).then_some(told)
+    }
+
+    /// Whether a packet of this length may be as long in the tunnel as the trial's are.
+    pub(super) fn may_hold(&self, size: u16) -> bool {
+        let fits = |outer: &u16| (1..=ADDED).contains(&outer.saturating_sub(size));
+        self.open || self.hidden && self.made.iter().any(fits)
+    }
+
     /// Whether a frame may be of the trial.
     pub(super) fn may_be(&self, frame: &Sighted) -> bool {
         self.open || self.made.binary_search(&self.told(frame)).is_ok()
@@ -270,13 +285,13 @@ pub(super) fn early_begin(
     times: &[i64],
     span: &Span,
     rules: TapTimes,
-    mine: impl Fn(&Sighted) -> bool,
+    mine: impl Fn(&Sighted, i64) -> bool,
 ) -> Option<i64> {
     let usual = span.begin.saturating_sub(rules.slack.max(TAPS_APART));
     let from = times.partition_point(|t| *t < usual);
     let own = |k: usize| Some((at.frames.get(k)?, *times.get(k)?));
-    let (_, mut begin) = (from..times.len()).filter_map(own).find(|(frame, _)| mine(frame))?;
-    for (_, t) in (0..from).rev().filter_map(own).filter(|(frame, _)| mine(frame)) {
+    let (_, mut begin) = (from..times.len()).filter_map(own).find(|(frame, t)| mine(frame, *t))?;
+    for (_, t) in (0..from).rev().filter_map(own).filter(|(frame, t)| mine(frame, *t)) {
         if begin - t > rules.gap || t < span.begin.saturating_sub(rules.gap) {
             break;
         }
@@ -284,10 +299,10 @@ pub(super) fn early_begin(
     }
     // What goes on from before has another begin.
     let before = times.partition_point(|t| *t < begin);
-    let last = (0..before).rev().filter_map(own).find(|(frame, _)| mine(frame));
+    let last = (0..before).rev().filter_map(own).find(|(frame, t)| mine(frame, *t));
     // Where a capture begins within a load, packets that were inside leave beside its own.
     let until = times.partition_point(|t| *t < span.following);
-    let more = || (before..until).filter_map(own).filter(|(frame, _)| mine(frame)).count() > span.to - span.from;
+    let more = || (before..until).filter_map(own).filter(|(frame, t)| mine(frame, *t)).count() > span.to - span.from;
     (begin < usual && last.map_or_else(|| !more(), |(_, t)| begin - t > rules.gap)).then_some(begin)
 }
 

@@ -1,15 +1,15 @@
 //! The frames of one direction at each tap, in order of time on one clock.
 
+use super::beside::PacketBeside;
 use super::both_ways::QueuedSpan;
 use super::copies;
 use super::lengths::{Histogram, Lengths};
 use super::pair::Span;
 use crate::model::trials::Direction;
-use crate::trials::limits::BACKGROUND;
-use crate::trials::read::flows::Flow;
+use crate::trials::read::load_flows::test_flows;
 use crate::trials::read::skipped::Skip;
-use crate::trials::read::tap::{ContentDigest, Outer, SaId, Tap};
-use crate::trials::read::ways::{Ways, is_asked};
+use crate::trials::read::tap::{ContentDigest, Outer, SaId, Tap, TapPacket};
+use crate::trials::read::ways::Ways;
 use crate::trials::read::{Place, Taps};
 use crate::trials::settings::TrialsSettings;
 use crate::trials::thinned::{Thin, between, sums};
@@ -37,12 +37,16 @@ pub(crate) struct Sighted {
 #[derive(Debug, Default)]
 pub(crate) struct At {
     pub(crate) frames: Vec<Sighted>,
+    /// Frames of the same way that are no test load, where packets come in in clear.
+    pub(crate) others: Vec<Sighted>,
     /// SAs of this direction, where they are in the tunnel.
     pub(crate) sas: Vec<bool>,
     /// Whether they are in the tunnel.
     pub(crate) tunnel: bool,
     /// Whether what is inside is visible or was decrypted.
     pub(crate) visible: bool,
+    /// Whether nothing tells that this direction of the tunnel is not the other one.
+    pub(crate) open: bool,
 }
 
 /// One direction: the packets that came in, and where they were seen.
@@ -89,6 +93,8 @@ pub(crate) struct FrameRow {
     pub(crate) spans: Vec<Span>,
     /// What queues did with them, where they are equal.
     pub(crate) queued: Vec<QueuedSpan>,
+    /// Packets beside the load that the first tap shows and that go into the tunnel as well.
+    pub(crate) beside: Vec<PacketBeside>,
 }
 
 /// Packets that several frames of a tap may be.
@@ -131,6 +137,7 @@ impl FrameRow {
             recording: None,
             spans: Vec::new(),
             queued: Vec::new(),
+            beside: Vec::new(),
         }
     }
 
@@ -161,32 +168,6 @@ impl FrameRow {
     }
 }
 
-/// Flows of a direction that are the test load. Background never reaches a twentieth of the busiest second of the busiest flow; nor do,
-/// where a tester spreads its load over very many flows, all flows of its addresses together one of that of the busiest addresses.
-fn test_flows(taps: &Taps, ways: &Ways, direction: Direction, place: Place, settings: &TrialsSettings) -> Vec<bool> {
-    let peak = |flow: Option<&Flow>| flow.and_then(|flow| flow.at.get(place as usize)).map_or(0, |at| at.peak);
-    // What a generator of random ports sends is one load.
-    let busy = |flow: usize| peak(taps.flows.all.get(flow)).max(peak(taps.flows.shared(flow)));
-    let mine = |flow: usize| {
-        taps.flows.all.get(flow).is_some_and(|own| {
-            !own.transfer
-                && ways.lane.get(own.lane) == Some(&direction)
-                && is_asked((own.key.src, own.key.dst), settings.flow)
-        })
-    };
-    // Of addresses beyond the limit nothing is known for themselves.
-    let all_of = |flow: usize| {
-        let lane = taps.flows.all.get(flow).map(|own| own.lane).filter(|lane| !taps.flows.is_shared_lane(*lane))?;
-        taps.flows.lane.get(lane)?.busy.get(place as usize).map(|own| own.peak)
-    };
-    let own = || (0..taps.flows.all.len()).filter(|flow| mine(*flow));
-    let most = own().map(busy).max().unwrap_or(0);
-    let most_of_all = own().filter_map(all_of).max().unwrap_or(0);
-    let reaches = |own: u64, most: u64| own > 0 && own as f64 >= BACKGROUND * most as f64;
-    let is_load = |flow: usize| all_of(flow).is_none_or(|own| reaches(own, most_of_all));
-    (0..taps.flows.all.len()).map(|flow| mine(flow) && reaches(busy(flow), most) && is_load(flow)).collect()
-}
-
 /// Frames of a direction at each of its taps.
 pub(crate) fn sightings(
     taps: &Taps,
@@ -205,12 +186,13 @@ pub(crate) fn sightings(
         let tap = taps.place(place);
         if taps.is_tunnel(place) {
             let load = LoadInTunnel { alone: !all || places.len() == 1, thinned: taps.is_thinned(), came, gap };
-            in_tunnel(tap, sas_of(tap, ways, direction), &load)
+            let open = places.len() > 1 && !ways.open.is_empty();
+            At { open, ..in_tunnel(tap, sas_of(tap, ways, direction), &load) }
         } else {
             let test = |flow: u16| tests.as_ref().and_then(|tests| tests.get(usize::from(flow))) == Some(&true);
             let mine = |flow: u16| all && ways.of_flow(taps, flow) == Some(direction);
-            let own = tap.plain.records.iter().enumerate().map(|(at, p)| (at, p, test(p.stream)));
-            let frames = own.filter(|(_, p, test)| *test || mine(p.stream)).map(|(at, p, test)| Sighted {
+            let own = || tap.plain.records.iter().enumerate().map(|(at, p)| (at, p, test(p.stream)));
+            let sighted = |(at, p, test): (usize, &TapPacket, bool)| Sighted {
                 t: p.t,
                 key: p.key,
                 size: p.detail.size,
@@ -218,12 +200,18 @@ pub(crate) fn sightings(
                 frames: p.share.frames,
                 stream: p.stream,
                 test,
-            });
-            let mut frames: Vec<Sighted> = frames.collect();
-            if !taps.is_thinned() {
+            };
+            let mut frames: Vec<Sighted> = own().filter(|(_, p, test)| *test || mine(p.stream)).map(sighted).collect();
+            let beside = |stream: u16| came.is_none() && ways.of_flow(taps, stream) == Some(direction);
+            let mut others: Vec<Sighted> =
+                own().filter(|(_, p, test)| !*test && beside(p.stream)).map(sighted).collect();
+            if taps.is_thinned() {
+                others.clear();
+            } else {
                 copies::once(&mut frames);
+                copies::once(&mut others);
             }
-            At { frames, sas: Vec::new(), tunnel: false, visible: true }
+            At { frames, others, visible: true, ..At::default() }
         }
     };
     let mut seen: Vec<(Place, At)> = Vec::with_capacity(places.len());
@@ -232,11 +220,10 @@ pub(crate) fn sightings(
         let own = at(*place, seen.first().map(|(_, first)| first.frames.as_slice()));
         seen.push((*place, own));
     }
-    if let [(_, first), .., (_, last)] = seen.as_mut_slice()
-        && !first.tunnel
-        && !taps.is_thinned()
-    {
-        copies::once_of_equal(&mut first.frames, &last.frames, gap);
+    if !taps.is_thinned() {
+        // Times that are coarse say nothing of how close frames are.
+        let coarse = places.iter().any(|place| taps.place(*place).grain.step() > 0);
+        copies::once_at_ends(&mut seen, gap, settings.link_rate_bps.filter(|_| !coarse));
     }
     seen
 }
@@ -269,7 +256,7 @@ fn in_tunnel(tap: &Tap, mut mine: Vec<bool>, load: &LoadInTunnel<'_>) -> At {
         stream: o.stream,
         test: true,
     });
-    At { frames: frames.collect(), sas: mine, tunnel: true, visible }
+    At { frames: frames.collect(), sas: mine, tunnel: true, visible, ..At::default() }
 }
 
 /// Which SAs of a tap go one way.

@@ -115,6 +115,21 @@ impl Measured {
     }
 }
 
+impl Measured {
+    /// Takes away every time that a packet was on its way, but not how it changes.
+    pub(crate) fn without_times(&mut self, reason: Reason) {
+        let (ratio, slope) = (self.trial.ratio, self.trial.latency_slope_ppm);
+        let (error, stall) = (self.trial.slope_error_ppm, self.trial.stall_seconds);
+        self.without_latency(reason);
+        let trial = &mut self.trial;
+        (trial.ratio, trial.latency_slope_ppm) = (ratio, slope);
+        (trial.slope_error_ppm, trial.stall_seconds) = (error, stall);
+        trial.undetermined.retain(|open| open.figure != Figure::Ratio || ratio.is_none());
+        trial.undetermined.push(OpenFigure { figure: Figure::Backlog, reason });
+        self.idle = None;
+    }
+}
+
 /// The figures.
 pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let (begin, end) = (*sample.t.first()?, *sample.t.last()?);
@@ -377,7 +392,7 @@ fn without_tunnel(trial: &mut Trial, reason: Reason, because: &mut impl FnMut(Fi
     for figure in [Figure::Tunnel, Figure::Tunnelled, Figure::DeviceLatency] {
         because(figure, reason);
     }
-    if reason == Reason::CaptureCut {
+    if matches!(reason, Reason::CaptureCut | Reason::TunnelUnclear) {
         trial.sequence_lost = None;
         because(Figure::SequenceLost, reason);
     }

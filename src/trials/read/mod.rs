@@ -2,9 +2,11 @@
 
 pub(crate) mod flows;
 pub(crate) mod kept;
+pub(crate) mod load_flows;
 pub(crate) mod skipped;
 pub(super) mod tap;
 pub(super) mod transfers;
+mod tunnel_reading;
 mod tunnel_ways;
 pub(super) mod ways;
 

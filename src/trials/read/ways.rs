@@ -1,7 +1,7 @@
 //! Which way each pair of addresses goes: into the tunnel at the plain tap, or out of it.
 
 use super::flows::FlowLane;
-use super::tunnel_ways::tunnels;
+use super::tunnel_ways::{comes_out, tunnels};
 use super::{Place, Taps};
 use crate::model::Address;
 use crate::model::trials::Direction;
@@ -15,6 +15,8 @@ type Macs = ([u8; 6], [u8; 6]);
 pub(crate) struct Ways {
     pub(crate) lane: Vec<Direction>,
     pub(crate) tunnel: Vec<Direction>,
+    /// Pairs of directions of the tunnel of which nothing tells which is which.
+    pub(crate) open: Vec<(usize, usize)>,
 }
 
 impl Ways {
@@ -53,26 +55,32 @@ impl Ways {
                 *score = (same - other).signum();
             }
         }
-        // Nothing decides: the busiest goes into the tunnel at the plain tap.
+        // Nothing decides: the busiest goes into the tunnel at the plain tap, unless the tunnel's tap shows what comes before it.
         if scores.iter().all(|score| *score == 0)
             && let Some((at, busiest)) = taps.flows.lane.iter().enumerate().max_by_key(|(_, lane)| packets(lane))
         {
+            let first = if comes_out(taps, one_clock) * into_at(taps) > 0 { -1 } else { 1 };
             for (other, (lane, score)) in taps.flows.lane.iter().zip(scores.iter_mut()).enumerate() {
                 let back =
                     lane.macs.zip(busiest.macs).is_some_and(|(own, first)| own == (first.1, first.0) && own.0 != own.1);
                 let opposite = taps.flows.back(busiest) == Some(other) || back;
-                *score = if other != at && opposite { -1 } else { 1 };
+                *score = if other != at && opposite { -first } else { first };
             }
         }
         let lane: Vec<Direction> =
             scores.iter().map(|score| if *score < 0 { Direction::Rev } else { Direction::Fwd }).collect();
-        let tunnel = tunnels(taps, &lane, one_clock);
-        Self { lane, tunnel }
+        let (tunnel, open) = tunnels(taps, &lane, one_clock);
+        Self { lane, tunnel, open }
     }
 
     pub(crate) fn of_flow(&self, taps: &Taps, flow: u16) -> Option<Direction> {
         self.lane.get(taps.flows.all.get(usize::from(flow))?.lane).copied()
     }
+}
+
+/// 1 where what comes out of the tunnel goes the other way, at the plain tap; -1 at the exit.
+fn into_at(taps: &Taps) -> i64 {
+    if taps.place(Place::Near).packets > 0 { 1 } else { -1 }
 }
 
 /// Beginnings of bunches at each tap, where one clock stamps all of them. Pairs of addresses that pass from the same station to the same

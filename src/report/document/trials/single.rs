@@ -112,6 +112,7 @@ const WITHOUT_LATENCY: &[(Reason, &str)] = &[
          was busy",
     ),
     (Reason::AssociationUnclear, "several frames fit the same packet"),
+    (Reason::TunnelUnclear, "nothing tells which direction of the tunnel carries which load"),
     (
         Reason::QueueUnclear,
         "a full queue would have held another number of packets than in other loads, so the device drops by another rule, or both \

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::pair::Span;
-use crate::trials::limits::{DRAINED, TAPS_APART};
+use crate::trials::limits::{DRAINED, FEWEST, TAPS_APART};
 
 /// Spans, joined where the device did not fall silent between them: what one load left inside comes out in the next. `came`: times of all
 /// packets; `out`: times at a later tap.
@@ -17,6 +17,50 @@ pub(crate) fn joined(spans: &[Span], came: &[i64], out: &[i64]) -> Vec<Span> {
     }
     all
 }
+
+/// Spans, parted at pauses too short to end a load in which the device sent what it held and fell silent at every tap. What one part of the
+/// load lost then says nothing of another. `outs`: times at each later tap.
+pub(crate) fn at_pauses(spans: &[Span], came: &[i64], outs: &[Vec<i64>]) -> Vec<Span> {
+    let mut all: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        let own = came.get(span.from..span.to).unwrap_or_default();
+        let mut gaps: Vec<i64> = own.windows(2).filter_map(|two| Some(two.last()? - two.first()?)).collect();
+        gaps.sort_unstable();
+        let usual = gaps.get(gaps.len() / 2).copied().unwrap_or(0);
+        let drained = |end: i64, next: i64| {
+            outs.iter().all(|out| {
+                let last = out.partition_point(|t| *t < next).checked_sub(1).and_then(|last| out.get(last));
+                last.is_some_and(|last| next - last >= PAUSE_NS / 2 && *last >= end - WAITING_FEW * usual)
+            })
+        };
+        let mut rest = *span;
+        for (at, two) in own.windows(2).enumerate() {
+            let (Some(end), Some(next)) = (two.first(), two.last()) else { continue };
+            let cut = span.from + at + 1;
+            let enough = cut - rest.from >= FEWEST && span.to - cut >= FEWEST;
+            // A tester that sends in groups pauses behind each.
+            let alike = gaps.len() - gaps.partition_point(|gap| *gap * 2 <= next - end);
+            if enough
+                && alike * RARE_OF <= own.len()
+                && next - end > PAUSE_NS.max(PAUSE_OF * usual)
+                && drained(*end, *next)
+            {
+                all.push(Span { to: cut, following: *next, ..rest });
+                rest = Span { from: cut, begin: *next, ..rest };
+            }
+        }
+        all.push(rest);
+    }
+    all
+}
+
+/// A shorter silence of a load is no pause, in nanoseconds, nor is one of fewer times its period.
+const PAUSE_NS: i64 = 100_000_000;
+const PAUSE_OF: i64 = 20;
+/// Of so many packets one may be followed by a pause.
+const RARE_OF: usize = 64;
+/// A device that sent none of so many packets before the pause may still hold them.
+const WAITING_FEW: i64 = 8;
 
 /// Whether the device went on sending at its pace from the end of a span to the begin of the next one.
 fn is_busy(span: &Span, next: i64, came: &[i64], out: &[i64]) -> bool {

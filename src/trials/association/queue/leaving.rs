@@ -18,7 +18,8 @@ pub(in crate::trials::association) struct Leaving<'r, 'f> {
     pub(in crate::trials::association) span: Span,
     /// Times at which packets came in.
     pub(in crate::trials::association) came: Cow<'r, [i64]>,
-    /// Their places in the span where they are those of one flow; all of them where there is none.
+    /// Their places in the span where they are those of one flow, or where packets beside the load are among them; all of them where there
+    /// is none.
     pub(in crate::trials::association) spots: Vec<usize>,
     /// Their flows, where the tap shows them as well; empty where it does not.
     pub(in crate::trials::association) flows: Cow<'r, [u16]>,
@@ -95,9 +96,12 @@ impl<'f> Leaving<'_, 'f> {
         (in_order && !self.wire.is_empty()).then(|| self.wire.iter().map(|(t, _)| *t).collect())
     }
 
+    /// The place of a packet beside the load, which has none.
+    pub(in crate::trials::association) const BESIDE: usize = usize::MAX;
+
     /// The place in the span of a packet.
     fn spot(&self, i: usize) -> usize {
-        if self.spots.is_empty() { i } else { self.spots.get(i).copied().unwrap_or(usize::MAX) }
+        if self.spots.is_empty() { i } else { self.spots.get(i).copied().unwrap_or(Self::BESIDE) }
     }
 
     /// The same of each flow alone: a flow keeps its order, and one may overtake another.
@@ -197,7 +201,8 @@ impl<'f> Leaving<'_, 'f> {
         let Span { from: begin, to: end, .. } = self.span;
         let own = self.parts.iter().filter(|(from, to)| *from < end && begin < *to);
         let place = |at: usize| {
-            if self.spots.is_empty() { at } else { self.spots.partition_point(|spot| *spot < at) }
+            let behind = |spot: &usize| *spot != Self::BESIDE && *spot >= at;
+            if self.spots.is_empty() { at } else { self.spots.iter().position(behind).unwrap_or(self.spots.len()) }
         };
         let parts: Vec<(usize, usize)> =
             own.map(|(from, to)| (place(from.max(&begin) - begin), place(to.min(&end) - begin))).collect();

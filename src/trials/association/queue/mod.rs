@@ -7,7 +7,7 @@ mod one_queue;
 mod rooms;
 mod tail_drop;
 
-pub(crate) use busy::joined;
+pub(crate) use busy::{at_pauses, joined};
 pub(super) use idle::Idle;
 pub(super) use leaving::{Assigned, Leaving};
 pub(super) use one_queue::{OneQueue, Passing, one_queue};

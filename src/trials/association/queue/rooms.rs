@@ -23,7 +23,12 @@ impl QueueRoom {
     ) -> Option<Self> {
         let lost = assigned.chosen.len() < own.came.len();
         let known = assigned.queued && assigned.unclear.is_empty() || !lost && own.left.len() == own.came.len();
-        if !known || own.early || own.asked.made.len() != 1 || assigned.chosen.len() != own.left.len() {
+        if !known
+            || own.early
+            || !own.spots.is_empty()
+            || own.asked.made.len() != 1
+            || assigned.chosen.len() != own.left.len()
+        {
             return None;
         }
         let mut gone: Vec<i64> = own.left.iter().map(|(_, t)| *t).collect();

@@ -1,12 +1,16 @@
 //! Frames that are no packets of their own: a tap showed them twice, somebody replayed them, or another SA carries what is no test load.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod twice;
+
+use std::collections::{BTreeMap, HashSet};
 
 use foldhash::fast::FixedState;
 
 use super::row::Sighted;
-use crate::trials::limits::{BACKGROUND, COPY_NS, REPLAYED};
-use crate::trials::read::tap::{ContentDigest, Outer};
+pub(super) use twice::{once, once_at_ends};
+
+use crate::trials::limits::{BACKGROUND, REPLAYED};
+use crate::trials::read::tap::Outer;
 
 /// Which frames of a tunnel repeat a number of their SA: the packet was there already. Numbers that begin anew are those of a device
 /// that was restarted: only where an SA soon returns above its highest number, within one load, and did not count up to it, were frames
@@ -68,76 +72,6 @@ fn counts_up(fallen: &[i64], high: i64) -> bool {
     let frames = fallen.len() as i64;
     first < last && high - last <= frames / 8 && last - first < 2 * frames
 }
-
-/// Removes the second of each pair of equal frames where a tap shows nearly every frame twice: far closer to each other than packets are.
-/// A tester may send each packet twice, or the same one again and again.
-pub(super) fn once(frames: &mut Vec<Sighted>) {
-    if let Some(second) = seconds(frames, true) {
-        let mut second = second.into_iter();
-        frames.retain(|_| second.next() != Some(true));
-    }
-}
-
-/// The same at the first tap where packets are all the same: only there where a tap behind it shows half as many in some load, and in none
-/// more. `gap`: a longer silence ends a load.
-pub(super) fn once_of_equal(frames: &mut Vec<Sighted>, later: &[Sighted], gap: i64) {
-    let Some(second) = seconds(frames, false) else { return };
-    let bulks_of = |frames: &[Sighted]| bulks(frames.iter().filter(|own| own.test).map(|own| (own.t, 1)), gap);
-    let (came, left) = (bulks_of(frames), bulks_of(later));
-    let pairs = || came.iter().zip(&left).map(|(came, left)| (came.packets, left.packets));
-    let half = |(came, left): (u64, u64)| came > HALVED && (came / 2).abs_diff(left) * 100 <= came;
-    if came.len() == left.len() && pairs().any(half) && pairs().all(|(came, left)| left * 100 <= came * 51) {
-        let mut second = second.into_iter();
-        frames.retain(|_| second.next() != Some(true));
-    }
-}
-
-/// Frames of a load that tell whether half of them are copies.
-const HALVED: u64 = 100;
-
-/// Which frames are the second of two, where half of them are. `differ`: contents must tell packets apart.
-fn seconds(frames: &[Sighted], differ: bool) -> Option<Vec<bool>> {
-    let mut last: HashMap<ContentDigest, i64, FixedState> = HashMap::default();
-    let mut apart: Vec<Option<i64>> = frames
-        .iter()
-        .map(|frame| {
-            let before = last.insert(frame.key, frame.t).filter(|_| frame.key != ContentDigest::NONE)?;
-            Some(frame.t - before).filter(|apart| *apart <= COPY_NS)
-        })
-        .collect();
-    if !differ {
-        apart = followed(frames);
-    }
-    let firsts: Vec<i64> =
-        frames.iter().zip(&apart).filter(|(_, apart)| apart.is_none()).map(|(own, _)| own.t).collect();
-    let mut periods: Vec<i64> = firsts.iter().zip(firsts.iter().skip(1)).map(|(a, b)| b - a).collect();
-    periods.sort_unstable();
-    let period = periods.get(periods.len() / 2).copied().unwrap_or(0);
-    let second: Vec<bool> = apart.iter().map(|apart| apart.is_some_and(|apart| apart * COPY_OF < period)).collect();
-    let copies = second.iter().filter(|second| **second).count();
-    let half = (49 * frames.len()..=51 * frames.len()).contains(&(copies * 100));
-    (half && (!differ || last.len() * 100 >= 49 * frames.len())).then_some(second)
-}
-
-/// Frames that follow at once on one of the same content, far closer than most, and by how much.
-fn followed(frames: &[Sighted]) -> Vec<Option<i64>> {
-    let mut gaps: Vec<i64> = frames.iter().zip(frames.iter().skip(1)).map(|(a, b)| b.t - a.t).collect();
-    gaps.sort_unstable();
-    let long = gaps.get(gaps.len() / 4 * 3).copied().unwrap_or(0);
-    let mut before: Option<&Sighted> = None;
-    let mut apart = Vec::with_capacity(frames.len());
-    for own in frames {
-        let gap = before.filter(|before| before.key == own.key).map(|before| own.t - before.t);
-        let close = gap.filter(|gap| gap * COPY_OF < long && *gap <= COPY_NS);
-        // A third one is the next packet.
-        before = close.is_none().then_some(own);
-        apart.push(close);
-    }
-    apart
-}
-
-/// Two copies are closer than this part of the period of the load.
-const COPY_OF: i64 = 8;
 
 /// An SA's life: first and last frame, and its busiest second.
 #[derive(Clone, Copy, Debug)]
@@ -225,6 +159,7 @@ fn quiet(records: &[&Outer]) -> Vec<u16> {
 mod tests {
     use super::*;
     use crate::trials::read::kept::Share;
+    use crate::trials::read::tap::ContentDigest;
     use crate::trials::read::tap::InTunnel;
 
     fn frames(sa: u16, numbers: impl IntoIterator<Item = u32>) -> Vec<Outer> {
@@ -271,24 +206,6 @@ mod tests {
         let mut later = frames(1, [1, 2, 3, 4, 2, 5, 6]);
         later.iter_mut().skip(4).for_each(|own| own.t += 2_000_000_000);
         assert_eq!(copies(&later), Vec::<u32>::new());
-    }
-
-    #[test]
-    fn a_tester_that_sends_each_packet_twice_shows_no_copies() {
-        let pairs = |apart: i64| -> Vec<Sighted> {
-            let frame = |at: i64| {
-                let (k, second) = (at / 2, at % 2);
-                let key = ContentDigest::of(0x1234_5678_9abc * (k as u64 + 1));
-                let t = k * 2_000_000 + second * apart;
-                Sighted { t, key, size: 512, record: at as u32, frames: 1, stream: 0, test: true }
-            };
-            (0..400).map(frame).collect()
-        };
-        for (apart, left) in [(700, 200), (200_000, 200), (300_000, 400), (1_000_000, 400)] {
-            let mut frames = pairs(apart);
-            once(&mut frames);
-            assert_eq!(frames.len(), left, "{apart}");
-        }
     }
 
     #[test]
