@@ -156,8 +156,7 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
         if until.is_some_and(|until| found.end >= until) {
             return Some("The capture ends in the middle of a record during or right after it.".to_owned());
         }
-        let row = rows.get(found.way)?;
-        untold(found, row.places.len()).or_else(|| left_out::unused(taps, &clocks, row, found))
+        why_unused(taps, &clocks, rows.get(found.way)?, found)
     };
     let used = |found: &Found| matches!(found.stretch.kind, Kind::Trial | Kind::Burst) && is_cut(found).is_none();
     let (kept, left): (Vec<Found>, Vec<Found>) = found.into_iter().partition(used);
@@ -235,25 +234,14 @@ fn direction(
     settings: &TrialsSettings,
 ) -> (FrameRow, Vec<Found>) {
     let Load { mut row, stretches, spans, .. } = load(taps, seen, way, clocks, settings);
-    // A clock that was set is put right to about one frame, and no time is better than the stamps.
-    let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
-    let grain = seen.iter().map(|(place, _)| taps.place(*place).grain.step()).max().unwrap_or(0);
-    let slack = grain.max(if settings.one_clock && !set { 0 } else { SLACK_NS });
+    let slack = slack(taps, seen, settings);
     let last = |stretch: &Stretch| row.t.get(stretch.to.wrapping_sub(1)).copied().unwrap_or(0);
-    let mut found: Vec<Found> = stretches
-        .iter()
-        .zip(&spans)
-        .map(|(stretch, span)| Found {
-            way,
-            stretch: *stretch,
-            begin: span.begin,
-            end: last(stretch),
-            following: span.following,
-            basis: Basis::None,
-            number: 0,
-            told: in_either(taps, clocks, seen, (span.begin, last(stretch), span.following), slack),
-        })
-        .collect();
+    let one = |(stretch, span): (&Stretch, &Span)| {
+        let (begin, end, following) = (span.begin, last(stretch), span.following);
+        let told = in_either(taps, clocks, seen, (begin, end, following), slack);
+        Found { way, stretch: *stretch, begin, end, following, basis: Basis::None, number: 0, told }
+    };
+    let mut found: Vec<Found> = stretches.iter().zip(&spans).map(one).collect();
     row.slack = slack;
     row.beside = packets_beside(seen, clocks, slack);
     let chained = busy_chains(&row, seen, clocks, wide(settings.gap_ns));
@@ -294,6 +282,19 @@ fn direction(
         found.iter_mut().for_each(|found| found.basis = Basis::Sequence);
     }
     (row, found)
+}
+
+/// By how much departures may seem to precede arrivals.
+fn slack(taps: &Taps, seen: &[(Place, At)], settings: &TrialsSettings) -> i64 {
+    // A clock that was set is put right to about one frame, and no time is better than the stamps.
+    let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
+    let grain = seen.iter().map(|(place, _)| taps.place(*place).grain.step()).max().unwrap_or(0);
+    grain.max(if settings.one_clock && !set { 0 } else { SLACK_NS })
+}
+
+/// Why a trial is not used although it is one.
+fn why_unused(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
+    untold(found, row.places.len()).or_else(|| left_out::unused(taps, clocks, row, found))
 }
 
 /// By how much times of different taps may be wrong against each other, in nanoseconds.

@@ -77,10 +77,7 @@ pub(super) fn measured(
         thin: row.thin.as_ref().map(|thin| thin_sample(thin, from, taps.apart(), !out_tunnel)),
     };
     let mut measured = measure(&sample)?;
-    if found.told == InTunnelTold::Alike && row.places.len() == 2 {
-        measured.without_times(Reason::TunnelUnclear);
-    }
-    measured.trial.lost_error = lost_error(row, found);
+    leave_open(&mut measured, row, found);
     if found.basis == Basis::Sequence {
         by_numbers(&mut measured, skipped);
     } else if out.iter().all(|d| *d == MISSING) {
@@ -116,6 +113,14 @@ fn start(taps: &Taps, first: Place, found: &Found, clocks: &Clocks) -> i64 {
     let offset = clocks.get(first).map_or(0, |clock| clock.offset);
     let own = found.begin.saturating_add(offset);
     if offset == 0 { taps.place(first).raw(found.begin) } else { own }
+}
+
+/// What is open of a trial: losses near its borders, and times where nothing tells in which direction of the tunnel it is.
+fn leave_open(measured: &mut Measured, row: &FrameRow, found: &Found) {
+    measured.trial.lost_error = lost_error(row, found);
+    if found.told == InTunnelTold::Alike && row.places.len() == 2 {
+        measured.without_times(Reason::TunnelUnclear);
+    }
 }
 
 /// Why frames in the tunnel are not known.

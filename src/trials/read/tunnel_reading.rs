@@ -78,7 +78,7 @@ impl TapStream {
 pub(super) type Hop<'s> = (&'s TapStream, &'s TapStream, i64);
 
 /// A way to read the directions of a tunnel: all hops of both ways, and for each end of the tunnel the hop into it and the one out of it.
-pub(super) struct Reading<'s> {
+pub(super) struct WayReading<'s> {
     pub(super) hops: Vec<Hop<'s>>,
     pub(super) ends: Vec<(Hop<'s>, Hop<'s>)>,
 }
@@ -95,7 +95,7 @@ pub(super) struct ReadingRules {
     pub(super) counts: bool,
 }
 
-impl Reading<'_> {
+impl WayReading<'_> {
     /// Above 0 where this is how packets go, below 0 where it is `other`, and 0 where nothing tells.
     pub(super) fn against(&self, other: &Self, rules: ReadingRules) -> i64 {
         let both = [self, other];
@@ -243,8 +243,11 @@ fn offset((here, there, _): &Hop<'_>, rules: ReadingRules) -> i64 {
 fn unmet(hop: &Hop<'_>, rules: ReadingRules) -> usize {
     let (here, there, _) = hop;
     let offset = offset(hop, rules);
+    // Few frames are no load.
     let meets = |one: &FrameBunch, other: &FrameBunch| {
-        other.begin - offset <= one.end + 2 * NEAR_NS && one.begin <= other.end - offset + NEAR_NS
+        one.frames.min(other.frames) >= FEWEST as u64
+            && other.begin - offset <= one.end + 2 * NEAR_NS
+            && one.begin <= other.end - offset + NEAR_NS
     };
     let is_load = |own: &&FrameBunch| own.frames >= FEWEST as u64;
     let gone =

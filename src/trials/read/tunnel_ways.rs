@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::flows::Flow;
-use super::tunnel_reading::{Hop, Reading, ReadingRules, StreamFrame, TapStream};
+use super::tunnel_reading::{Hop, ReadingRules, StreamFrame, TapStream, WayReading};
 use super::{Place, Taps};
 use crate::model::trials::Direction;
 use crate::trials::association::clock::vote;
@@ -93,7 +93,7 @@ pub(super) fn comes_out(taps: &Taps, one_clock: bool) -> i64 {
     let clear = TapStream::of(in_clear(taps, &lanes, Direction::Fwd, place), taps.gap);
     let inside = TapStream::of(in_tunnel(taps, at), taps.gap);
     let [into, out] =
-        [(&clear, &inside, 1), (&inside, &clear, -1)].map(|hop| Reading { hops: vec![hop], ends: Vec::new() });
+        [(&clear, &inside, 1), (&inside, &clear, -1)].map(|hop| WayReading { hops: vec![hop], ends: Vec::new() });
     out.against(&into, rules(taps, one_clock, true))
 }
 
@@ -118,7 +118,7 @@ fn read_as(taps: &Taps, lanes: &[Direction], (at, back): (usize, usize), one_clo
                 .zip(has)
                 .filter_map(|(end, has)| has.then_some(end))
                 .collect();
-        Reading { hops: ends.iter().flat_map(|(into, out)| [*into, *out]).collect(), ends }
+        WayReading { hops: ends.iter().flat_map(|(into, out)| [*into, *out]).collect(), ends }
     };
     let directions = &taps.place(Place::Middle).directions;
     let packets = |index: usize| directions.get(index).map_or(0, |way| way.starts.packets);
