@@ -91,7 +91,8 @@ fn equal_loads_of_both_directions() {
     for (late, told) in [(0.0, false), (0.0005, false), (0.05, true)] {
         let own =
             |late: f64| [load(0.2 + late, 300.0, 1.2), load(3.0 + late, 900.0, 2.0), load(7.0 + late, 700.0, 2.0)];
-        let device = Device { service: 1_000_000, wobble: 3, room: 40, rule: Rule::Rings, delay: 200_000, seed: 3 };
+        let device =
+            Device { service: 1_000_000, wobble: 3, room: 40, rule: Rule::Rings, delay: 200_000, told: false, seed: 3 };
         let (made, truth) = device.make([&own(0.0), &own(late)], 0, &format!("trials-either-way-{late}"));
         let report = json(&made.near(), &[]);
         let mut known = 0;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::model::{Address, Protocol, Spi};
+pub use crate::policy::facts::secret::IkeKey;
 use crate::policy::read::xfrm::{KernelState, XfrmPolicy};
 pub use crate::transform::size::path::Mode;
 
@@ -216,6 +217,9 @@ pub struct TransformSet {
     pub mode: Option<(Mode, Cite)>,
     /// Where it stands.
     pub cite: Cite,
+    /// Whether lines of it were cut out of the text.
+    #[serde(skip)]
+    pub cut: bool,
 }
 
 /// How the keys of a crypto map entry come about.
@@ -339,19 +343,9 @@ pub struct IkePolicy {
     pub authentication: Option<String>,
     /// Its lines.
     pub cites: Vec<Cite>,
-}
-
-/// A pre-shared key of IKE.
-#[derive(Clone, Debug, Serialize)]
-pub struct IkeKey {
-    /// The peer it is for.
-    pub peer: Address,
-    /// All peers it is for.
-    pub covers: Net,
-    /// The key, unless it stands encrypted.
-    pub key: Option<Secret>,
-    /// Where it stands.
-    pub cite: Cite,
+    /// Whether lines of it were cut out of the text.
+    #[serde(skip)]
+    pub cut: bool,
 }
 
 /// Which kind of display an SA was read from.

@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::model::Address;
+use crate::policy::{Cite, Net};
+
 /// Words that stand in place of a key.
 const MASKS: [&str; 14] = [
     "removed",
@@ -140,6 +143,19 @@ impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<KEY>")
     }
+}
+
+/// A pre-shared key of IKE.
+#[derive(Clone, Debug, Serialize)]
+pub struct IkeKey {
+    /// The peer it is for.
+    pub peer: Address,
+    /// All peers it is for.
+    pub covers: Net,
+    /// The key, unless it stands encrypted.
+    pub key: Option<Secret>,
+    /// Where it stands.
+    pub cite: Cite,
 }
 
 #[cfg(test)]

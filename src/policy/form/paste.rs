@@ -202,6 +202,9 @@ impl Paste {
             // `end`, `exit` and `set` are commands of other makers, too.
             return Read::Understood;
         } else if command(text).is_some() {
+            if text == "end" {
+                self.cisco.ended();
+            }
             return Read::Understood;
         }
         let words: Vec<&str> = text.split(' ').collect();

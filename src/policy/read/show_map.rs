@@ -167,7 +167,7 @@ impl ShowMap {
     fn set(&self, name: &str, transforms: &[&str], builder: &mut Builder) {
         let words = redact::transforms(transforms).join(" ");
         let cite = builder.cite_made(&format!("{name}: {{ {words} }}"));
-        let set = TransformSet { words, mode: None, cite: cite.clone() };
+        let set = TransformSet { words, mode: None, cite: cite.clone(), cut: false };
         if let Some(router) = builder.router() {
             router.transform_sets.entry(name.to_owned()).or_insert(set);
         }

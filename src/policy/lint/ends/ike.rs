@@ -112,14 +112,19 @@ fn authentication(policy: &IkePolicy) -> &str {
 /// In what two policies have nothing in common: what, here, there.
 fn differences(x: &IkePolicy, y: &IkePolicy) -> Vec<(&'static str, String, String)> {
     let mut different = Vec::new();
-    for ((name, mine), theirs) in ["encryption", "hash", "group"].into_iter().zip(filled(x)).zip(filled(y)) {
+    let said = |policy: &IkePolicy| [&policy.encryption, &policy.hash, &policy.group].map(|list| !list.is_empty());
+    // What a text that was cut does not say has no default.
+    let unsaid = said(x).into_iter().zip(said(y)).map(|(mine, theirs)| x.cut && !mine || y.cut && !theirs);
+    let names = ["encryption", "hash", "group"].into_iter();
+    for (((name, mine), theirs), unsaid) in names.zip(filled(x)).zip(filled(y)).zip(unsaid) {
         // An IKEv2 proposal for AEAD ciphers has no integrity line.
-        let open = x.version == 2 && (mine.is_empty() || theirs.is_empty());
+        let open = unsaid || x.version == 2 && (mine.is_empty() || theirs.is_empty());
         if !open && !mine.iter().any(|word| theirs.iter().any(|other| same(word, other))) {
             different.push((name, mine.join(" "), theirs.join(" ")));
         }
     }
-    if x.version == 1 && authentication(x) != authentication(y) {
+    let unsaid = [x, y].into_iter().any(|policy| policy.cut && policy.authentication.is_none());
+    if x.version == 1 && !unsaid && authentication(x) != authentication(y) {
         different.push(("authentication", authentication(x).to_owned(), authentication(y).to_owned()));
     }
     different

@@ -88,7 +88,8 @@ fn problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
     };
     let modes = [x, y].map(|set| set.mode.as_ref().map_or(Mode::Tunnel, |(mode, _)| *mode));
     let [mine, theirs] = modes;
-    if mine == theirs {
+    let is_unknown = [x, y].into_iter().any(|set| set.cut && set.mode.is_none());
+    if mine == theirs || is_unknown {
         return None;
     }
     // Other makers do what they were told; the mode that one takes where nothing is said may be either.

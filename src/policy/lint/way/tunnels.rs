@@ -113,10 +113,11 @@ fn down(view: &View<'_>, own: &End<'_>, far: &End<'_>, tunnel: &Tunnel<'_>) -> O
     let mut routes = own.router.forwarding.routes.iter().filter(|route| !route.floating);
     let routed = routes.any(|route| route.through.as_deref() == Some(tunnel.name));
     // A tunnel that is out of service at both ends is taken down, and its line in the list is left over.
-    let back = tunnel.source.into_iter().flat_map(|from| far.tunnels.between(tunnel.destination, from));
-    let answered = back.into_iter().any(|theirs| theirs.shutdown().is_none());
+    let back = || tunnel.source.into_iter().flat_map(|from| far.tunnels.between(tunnel.destination, from));
+    let answered = back().any(|theirs| theirs.shutdown().is_none());
+    let taken_down = !answered && back().next().is_some();
     let selected = answered && of_gre(own.list, tunnel.destination).is_some();
-    if !own.tunnels.is_only(tunnel) || !routed && !selected {
+    if !own.tunnels.is_only(tunnel) || taken_down || !routed && !selected {
         return None;
     }
     let what = format!("is shut down (`shutdown`), and the packets of crypto map {} go through it.", own.entry.name);
@@ -178,7 +179,9 @@ fn keys(view: &View<'_>, (a, mine): Only<'_>, (b, theirs): Only<'_>) -> Option<P
         let mode = tunnel.port.and_then(|port| port.tunnel_mode.as_ref());
         mode.is_none_or(|(mode, _)| mode.starts_with("gre"))
     };
-    if number(&own) == number(&far) || !gre(mine) || !gre(theirs) {
+    // Of a tunnel whose lines may be missing, the key may be, too.
+    let open = [(a, mine), (b, theirs)].iter().any(|(end, tunnel)| end.router.forwarding.open.contains(tunnel.name));
+    if number(&own) == number(&far) || open || !gre(mine) || !gre(theirs) {
         return None;
     }
     let said =

@@ -51,8 +51,16 @@ fn begin(version: u8, name: &str, text: &str, builder: &mut Builder) -> Opened {
     let cite = builder.cite(text);
     let Some(router) = builder.router() else { return Opened::Line };
     let (encryption, hash, group) = (Vec::new(), Vec::new(), Vec::new());
-    let policy =
-        IkePolicy { version, name: name.to_owned(), encryption, hash, group, authentication: None, cites: vec![cite] };
+    let policy = IkePolicy {
+        version,
+        name: name.to_owned(),
+        encryption,
+        hash,
+        group,
+        authentication: None,
+        cites: vec![cite],
+        cut: false,
+    };
     match router.ike.iter().position(|old| old.version == version && old.name == name) {
         Some(at) => Opened::Policy(at),
         None if router.ike.len() >= MAX_BLOCKS => {

@@ -24,7 +24,7 @@ pub(super) fn begin(name: &str, listed: &[&str], builder: &mut Builder) -> Read 
         builder.wrong(&format!("the transform set is not understood: {error}"));
     }
     if let Some(router) = builder.router() {
-        router.transform_sets.insert(name.to_owned(), TransformSet { words, mode: None, cite });
+        router.transform_sets.insert(name.to_owned(), TransformSet { words, mode: None, cite, cut: false });
     }
     Read::Understood
 }

@@ -18,6 +18,16 @@ pub(super) fn cut_out(block: &Block, builder: &mut Builder) {
         Block::Map(at) => map::cut_out(*at, builder),
         Block::Acl(name) => acl::vague(name, builder),
         Block::Interface(name) => open(name, builder),
+        Block::TransformSet(name) => {
+            if let Some(set) = builder.continues().and_then(|router| router.transform_sets.get_mut(name)) {
+                set.cut = true;
+            }
+        }
+        Block::Ike(at) => {
+            if let Some(policy) = builder.continues().and_then(|router| router.ike.get_mut(*at)) {
+                policy.cut = true;
+            }
+        }
         _ => {}
     }
 }
@@ -130,6 +140,12 @@ impl Cisco {
         (self.listed, self.cut) = (None, false);
     }
 
+    /// The configuration ends here, and with it the present block.
+    pub(in crate::policy) fn ended(&mut self) {
+        self.parted();
+        (self.block, self.orphaned) = (Block::None, Block::None);
+    }
+
     /// Lines were cut out here: of the present block too, unless a `!` ended it before.
     pub(in crate::policy) fn cut_out(&mut self, parted: bool, builder: &mut Builder) {
         if parted {
@@ -149,6 +165,8 @@ impl Cisco {
             open(list, builder);
         } else if let Block::Interface(name) | Block::Acl(name) = &self.block {
             open(name, builder);
+        } else if matches!(self.block, Block::TransformSet(_) | Block::Ike(_)) {
+            cut_out(&self.block, builder);
         }
     }
 }

@@ -72,7 +72,9 @@ impl Tunnel {
         let mut sets = self.sets.clone();
         if !words.is_empty() {
             let mode = self.mode.map(|mode| (mode, self.cite.clone()));
-            router.transform_sets.insert(self.name.clone(), TransformSet { words, mode, cite: self.cite.clone() });
+            router
+                .transform_sets
+                .insert(self.name.clone(), TransformSet { words, mode, cite: self.cite.clone(), cut: false });
             sets.push((self.name.clone(), self.cite.clone()));
         }
         if let Some(name) = &self.interface {

@@ -76,6 +76,7 @@ impl Proposal {
             // Tunnel mode is what every release takes where nothing is said.
             mode: Some((self.mode.unwrap_or(Mode::Tunnel), self.cite.clone())),
             cite: self.cite.clone(),
+            cut: false,
         };
         let Some(router) = builder.router() else { return };
         router.maker = Some(MAKER);
