@@ -112,7 +112,7 @@ fn equal_loads_of_both_directions() {
                     );
                     let open = reason(trial, "latency") == Some("tunnel-unclear");
                     let close = trial["latency_p50_ns"].as_f64().is_some_and(|p50| (p50 - own.p50).abs() <= 4e6);
-                    assert!(open && !close || close || reason(trial, "latency").is_some(), "{trial}");
+                    assert!(open || close || reason(trial, "latency").is_some(), "{trial}");
                 }
                 None => {
                     let why = items(&report, "segments").iter().find(is_this).map(|own| own["why"].to_string());
