@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn packets_of_one_length_do_not_stand_for_all() {
         let sizes = [40_u32, 40, 576, 40, 576, 40, 1_500, 40, 576, 40, 576, 40];
-        let digest = |size: u32| (u64::from(size) * 0x9e37_79b9_7f4a_7c15) | 1;
+        let digest = |size: u32| u64::from(size).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut kept = Kept::new(1_024, 1_000_000_000);
         for (number, size) in (0..24_000).zip(sizes.into_iter().cycle()) {
             kept.push(record(number, digest(size), size));
