@@ -27,7 +27,7 @@ pub(crate) struct QueuedSpan {
 
 impl FrameRow {
     /// Whether it is in doubt which packets left a queue: one that the figures between both ends depend on, and one before the tap in the middle.
-    /// Packets whose content is known at both ends are told there, whatever is in doubt between them.
+    /// Where content shows at both ends which packet is which, a doubt at the tap between changes nothing.
     pub(crate) fn open_queue(&self, basis: Basis, (from, to): (usize, usize)) -> [bool; 2] {
         let told = matches!(basis, Basis::Content | Basis::Decrypted);
         [self.last().filter(|_| told), Some(Place::Middle)].map(|place| {

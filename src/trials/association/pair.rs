@@ -260,7 +260,7 @@ impl AskedLengths {
         if self.hidden && !self.open { frame.size } else { self.outside(frame.size) }
     }
 
-    /// Whether packets of this length in the tunnel may be the trial's, and as which length they are told.
+    /// Whether packets of this length in the tunnel may be the trial's, and which length they are compared as.
     pub(super) fn told_as(&self, outer: u16) -> Option<u16> {
         let told = if self.open { 0 } else { outer };
         (self.open || self.hidden && self.made.binary_search(&told).is_ok()).then_some(told)

@@ -328,7 +328,7 @@ fn store_and_forward(trial: &mut Trial, sample: &Sample<'_>, good: &[(usize, i64
     }
 }
 
-/// Of so many packets the count may be off by one, where not all records are kept.
+/// Where not all records are kept, a count may be off by one packet in so many.
 const THINNED_OF: u64 = 500;
 
 /// What the tunnel tap says of the trial.

@@ -1,5 +1,5 @@
-//! Lines that take out what others said, that are missing, or that are not understood. Only that something is not known any more is
-//! noted; what they say of IPsec itself is told elsewhere.
+//! Lines that take out what others said, that are missing, or that are not understood. All that is
+//! kept here is what is unknown from then on. Lines about IPsec itself are read in the modules beside this one.
 
 use super::{Block, Cisco, acl, ike, map};
 use crate::policy::facts::builder::Builder;
@@ -109,8 +109,8 @@ fn within(block: &Block, words: &[&str], builder: &mut Builder) {
 }
 
 impl Cisco {
-    /// A line that no reader takes: of the block that it stands in, it may be any part. `indented` where blanks
-    /// say what belongs to a block.
+    /// A line that no reader understands: it may be any part of its block, so nothing that it could hold counts as missing. `indented` is given
+    /// where blanks say what belongs to a block.
     pub(in crate::policy) fn unread(&mut self, text: &str, indented: Option<bool>, builder: &mut Builder) {
         let within = indented == Some(true);
         if within && let Some(left) = self.left.take() {
