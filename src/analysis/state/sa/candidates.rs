@@ -213,7 +213,7 @@ impl Candidate {
         let Some(suspect) = self.suspect(seen.spi, bin_ns) else { return };
         let sight = sight_of(Some(seen.sequence), seen.bytes, seen.outer_bytes);
         suspect.state.observe(o, &sight, o.l1_bytes());
-        suspect.state.sequence.mark(o.pos, || copies.mark(o));
+        suspect.state.sequence.mark(o.pos, |is_first| copies.mark(o, is_first));
         suspect.bins.observe(o, &[sight]);
         // A fragmented packet is as long as its header says, without the IP headers of further fragments.
         let outer_bytes = seen.outer_bytes.saturating_add(seen.missing);

@@ -215,19 +215,23 @@ impl OpaqueEvidence {
     /// Whether the first packets lie there in clear: they have one next header in front of an ICV, of a protocol that their first octets are
     /// those of. So ESP-NULL is known in transport mode around protocols without a checksum.
     pub(crate) fn is_of_a_protocol(&self) -> bool {
-        let samples = self.ivs();
-        let headers = |icv: &u8| self.next_headers_before(u32::from(*icv)).filter(|all| all.len() >= FEWEST);
-        let is_clear = |all: Vec<u8>| {
-            let first = all.first().copied().unwrap_or_default();
-            all.iter().all(|own| *own == first) && samples.iter().all(|sample| begins_as(first, sample.octets))
+        let is_clear = |icv: &u8| {
+            let Some(mut all) = self.next_headers_before(u32::from(*icv)) else { return false };
+            let Some(first) = all.next() else { return false };
+            let mut same = 1;
+            all.all(|own| {
+                same += 1;
+                own == first
+            }) && same >= FEWEST
+                && self.ivs().iter().all(|sample| begins_as(first, sample.octets))
         };
-        ICVS.iter().filter_map(headers).any(is_clear)
+        ICVS.iter().any(is_clear)
     }
 
     /// Whether the first packets have nearly as many next headers as there are packets, if they end with an ICV of this length: that is
     /// ciphertext. `None` where too few packets were captured to their end, or no such length is known.
     pub(crate) fn is_next_header_random(&self, icv_bytes: u32) -> Option<bool> {
-        let mut all = self.next_headers_before(icv_bytes)?;
+        let mut all: Vec<u8> = self.next_headers_before(icv_bytes)?.collect();
         let count = all.len();
         all.sort_unstable();
         all.dedup();
@@ -235,11 +239,11 @@ impl OpaqueEvidence {
     }
 
     /// The octets in front of an ICV of this length, of packets that were captured to their end; `None` for other lengths.
-    fn next_headers_before(&self, icv_bytes: u32) -> Option<Vec<u8>> {
+    fn next_headers_before(&self, icv_bytes: u32) -> Option<impl Iterator<Item = u8>> {
         let seen = self.seen.as_ref()?;
         let place = ICVS.iter().position(|icv| u32::from(*icv) == icv_bytes)?;
         let whole = seen.next_headers.iter().enumerate().filter(|(at, _)| seen.ends >> at & 1 == 1);
-        Some(whole.filter_map(|(_, word)| word.to_be_bytes().get(place).copied()).collect())
+        Some(whole.filter_map(move |(_, word)| word.to_be_bytes().get(place).copied()))
     }
 }
 

@@ -196,7 +196,7 @@ impl Sas {
     pub(in crate::analysis) fn mark(&mut self, o: &Observation, sights: &[SaSight], copies: &CopyWindow) {
         for sight in sights {
             if let Some(state) = self.state_mut(sight.sa) {
-                state.sequence.mark(o.pos, || copies.mark(o));
+                state.sequence.mark(o.pos, |is_first| copies.mark(o, is_first));
             }
         }
     }

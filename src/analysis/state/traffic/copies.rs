@@ -173,8 +173,10 @@ impl CopyWindow {
     }
 
     /// What tells of the frame that is observed next whether it was seen before, however long ago.
-    pub(crate) fn mark(&self, o: &Observation) -> Option<DigestMark> {
-        (o.digest != 0 && !o.class.control && o.time.ns().is_some()).then(|| self.recent.mark(o.digest))
+    /// The first frame of an SA was not, and that is not looked up.
+    pub(crate) fn mark(&self, o: &Observation, is_first: bool) -> Option<DigestMark> {
+        let is_marked = o.digest != 0 && !o.class.control && o.time.ns().is_some();
+        is_marked.then(|| if is_first { self.recent.mark_first(o.digest) } else { self.recent.mark(o.digest) })
     }
 
     /// The digests of the frames so far, as many as are kept.

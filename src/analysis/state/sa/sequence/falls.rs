@@ -160,26 +160,27 @@ impl SequenceState {
             let step = raw.wrapping_sub(run.last.raw) as i32;
             run.follow(step, raw, pos, time);
         }
-        self.mark(pos, || mark);
+        self.mark(pos, |_| mark);
     }
 
-    /// Marks the frame at `pos`, the last one, where its number begins a run or falls.
+    /// Marks the frame at `pos`, the last one, where its number begins a run or falls; `mark`: is told whether it is the SA's first.
     #[inline]
-    pub(crate) fn mark(&mut self, pos: FramePos, mark: impl FnOnce() -> Option<DigestMark>) {
+    pub(crate) fn mark(&mut self, pos: FramePos, mark: impl FnOnce(bool) -> Option<DigestMark>) {
         if let Some(fallen) = &mut self.fallen {
             if fallen.pos == pos {
-                fallen.mark = mark();
+                fallen.mark = mark(false);
             }
             return;
         }
+        let is_only = self.runs.len() == 1;
         let Some(run) = self.runs.last_mut() else { return };
         if run.first.pos == pos {
-            run.begin = mark();
+            run.begin = mark(is_only);
         } else if let Some(from) = run.fell_at(pos) {
             let at = Sighting::from(&run.last);
             let depth = from.abs_diff(at.number);
             if run.falls.as_ref().is_none_or(|falls| falls.place(depth, pos) < KEPT) {
-                run.deepen(from, at, mark());
+                run.deepen(from, at, mark(false));
             }
         }
     }

@@ -116,9 +116,14 @@ impl Recent {
     /// Whether a frame was seen before, as far as the archive tells.
     pub(super) fn mark(&self, digest: u64) -> DigestMark {
         let open = self.open.get(self.archived..self.used).unwrap_or_default();
-        let mark = DigestMark::new(digest, self.archive.total() + open.len() as u64);
+        let mark = self.mark_first(digest);
         let again = open.iter().any(|entry| mark.is_of(entry.digest));
         mark.seen(again || self.archive.holds(mark, open.len()))
+    }
+
+    /// The mark of a frame that was not seen before.
+    pub(super) fn mark_first(&self, digest: u64) -> DigestMark {
+        DigestMark::new(digest, self.archive.total() + self.used.saturating_sub(self.archived) as u64)
     }
 
     /// The digests of all frames, as many as are kept.
