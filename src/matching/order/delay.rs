@@ -8,6 +8,10 @@ pub(super) use self::median::{BLOCK, SortedBlock};
 /// The least that differences are taken to vary, in nanoseconds: the step of most captures.
 const STEP: f64 = 1_000.0;
 
+/// Pairs that tell by how much differences vary, and how many times as much as they say is left of what was believed before.
+const MANY: usize = 64;
+const LEFT: f64 = 16.0;
+
 /// What is known of the times.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::matching) struct Delay {
@@ -45,7 +49,9 @@ impl Delay {
     pub(in crate::matching) fn learn(old: Option<Self>, differences: &[i64], above: bool) -> Option<Self> {
         let new = Self::of(differences)?;
         let old = old.filter(|delay| delay.base.is_some());
-        let blend = |old: f64, new: f64| 0.7 * old + 0.3 * new;
+        // A beginning that looked in the wrong place knew little: many pairs that agree leave no more of it than this.
+        let most = if differences.len() < MANY { f64::INFINITY } else { LEFT };
+        let blend = |old: f64, new: f64| (0.7 * old + 0.3 * new).min(most * new);
         let (spread, jitter) = match old {
             // Few pairs say little.
             Some(old) if differences.len() < 16 => (old.spread, old.jitter),

@@ -292,6 +292,8 @@ impl Lane {
                 counter.settled = Some((item.run, item.number));
             }
         }
+        // Before what is left over: a beginning knows less of the times than the pairs beside it.
+        self.delay = Delay::learn(self.delay, &differences, self.encapsulated).or(self.delay);
         self.rescue(ledger, block, &alone, consumed);
         self.crossed += self.crossings(ledger, block, &alone, consumed);
         self.fit_outside(ledger, block, &alone);
@@ -322,7 +324,6 @@ impl Lane {
         self.seen_loss.add(differences.len(), lost);
         self.join(ledger, places.get(..end).and_then(<[Place]>::last).map(|place| place.item.ns));
         self.forget(places, end);
-        self.delay = Delay::learn(self.delay, &differences, self.encapsulated).or(self.delay);
     }
 
     /// Takes settled packets out of the queue.
