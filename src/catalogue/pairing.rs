@@ -95,9 +95,9 @@ pub(super) const SWAPPED: Entry = Entry {
     severity: Severity::Warning,
     severity_note: "",
     title: "The plaintext side and the side of the tunnel are likely swapped",
-    meaning: "The captures given with --plain hold packets in tunnels, those given with --tunnel hold none. Nothing can be paired.",
-    causes: &["--plain and --tunnel were given the wrong way round."],
-    remedy: &["Swap the captures of --plain and --tunnel."],
+    meaning: "The captures given with --plain or --exit hold packets in tunnels, those given with --tunnel hold none. Nothing can be paired.",
+    causes: &["--tunnel was exchanged with --plain, or with --exit."],
+    remedy: &["Swap the captures as the finding says."],
     lines: &[],
     references: &[],
 };
@@ -107,8 +107,10 @@ pub(super) const NOTHING: Entry = Entry {
     severity: Severity::Warning,
     severity_note: "",
     title: "No packet of one side could be paired with a packet of the other",
-    meaning: "Both sides have packets, but neither their contents nor their lengths, order and times let any of them belong together.",
+    meaning: "Both sides have packets, but neither their contents nor their lengths, order and times let any of them belong together; or one side shows \
+              none of its kind.",
     causes: &[
+        "The mirror shows another port, so that the capture of the tunnel holds no IPsec.",
         "The captures are of different times, or of different gateways.",
         "The plain tap sees other hosts than those whose traffic goes through the tunnel.",
         "The tunnel's capture shows the plaintext, too: then nothing says that it went through the tunnel.",

@@ -184,6 +184,7 @@ impl Matcher {
             far.see(ns, sight.frame.pos.capture());
         }
         self.note_too_big(sight.stack);
+        self.exit.tunnelled += u64::from(sight.role() == Role::Tunnelled);
         if let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None)
             && let Some(ends) = &mut self.ends
         {
@@ -290,6 +291,10 @@ impl Matcher {
             }
             self.order.tunnelled(&mut self.ledger, serial, ns, sa, raw);
             return true;
+        } else if packet.is_unidentified() && !again {
+            self.ledger.has_unidentified = true;
+        } else if packet.is_unidentified() {
+            self.ledger.leave(serial, TunnelledFate::Repeated);
         } else {
             self.ledger.leave(serial, TunnelledFate::Alone);
         }

@@ -276,6 +276,7 @@ impl Matcher {
     pub(crate) fn advance(&mut self) {
         let end = self.plain.ended && self.tunnel.ended;
         self.cover();
+        self.recognize_early(end);
         self.order.advance(&mut self.ledger, self.plain.until(), self.tunnel.until(), HORIZON_NS, end);
         if self.ahead.is_none() {
             self.ahead = self.order.usual().map(|ns| ns as i64);

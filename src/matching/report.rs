@@ -213,11 +213,34 @@ fn nothing(report: &MatchReport) -> Option<Finding> {
         );
         return Some(Draft::new("match-swapped", evidence).done());
     }
-    if packets.0 == 0 && report.plain.tunnelled > 0 && packets.1 > 0 {
+    let exit = report.exit.as_ref().map_or(0, |exit| exit.tunnelled);
+    if exit > 0 && report.tunnel.tunnelled == 0 && report.tunnel.frames > 0 {
         let evidence = format!(
-            "The plaintext side shows nothing but the tunnel itself: {}. Its tap is on the encrypted side, or the host with the capture is an end of the SAs.",
-            plural(report.plain.tunnelled, "tunnelled packet")
+            "{} on the side of the exit, none on the side of the tunnel: --exit and --tunnel are likely swapped.",
+            plural(exit, "tunnelled packet")
         );
+        return Some(Draft::new("match-swapped", evidence).done());
+    }
+    if packets.1 == 0 && report.tunnel.frames > 0 {
+        let evidence = format!(
+            "The capture of the tunnel shows neither IPsec nor an IP tunnel: {}. The mirror shows another port, or the tunnel is down.",
+            plural(report.tunnel.frames, "frame")
+        );
+        return Some(Draft::new("match-nothing", evidence).done());
+    }
+    if packets.0 == 0 && report.plain.frames > 0 && packets.1 > 0 {
+        let tunnelled = report.plain.tunnelled.max(report.tunnel.tunnelled);
+        let evidence = if report.plain.tunnelled > 0 || report.plain.captures.iter().eq(&report.tunnel.captures) {
+            format!(
+                "The plaintext side shows nothing but the tunnel itself: {}. Its tap is on the encrypted side, or the host with the capture is an end of the SAs.",
+                plural(tunnelled, "tunnelled packet")
+            )
+        } else {
+            format!(
+                "The plaintext side shows no IP packet that a tunnel could carry: {}.",
+                plural(report.plain.frames, "frame")
+            )
+        };
         return Some(Draft::new("match-nothing", evidence).done());
     }
     (packets.0 > 0 && packets.1 > 0).then(|| {

@@ -289,7 +289,7 @@ impl Matcher {
             return Some(doubt::offloaded(*count));
         }
         let told = unread(sa, plain, lost).or_else(|| self.partial(at, sa, (lost, losses)));
-        told.or_else(|| self.unshown(at, sa, (lost, losses))).or_else(|| self.for_gateway(sa, lost))
+        told.or_else(|| self.unshown(at, sa, (lost, losses))).or_else(|| self.for_gateway(at, sa, lost))
     }
 
     /// Why packets out of the tunnel that the plain tap did not show may not be lost: into the same tunnel go packets that it did not show either, so

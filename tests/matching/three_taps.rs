@@ -277,3 +277,26 @@ fn a_clock_that_was_set_gives_no_times_from_end_to_end() {
     let exit = write_file(&dir, "set-2.pcap", &pcap(&frames, ETHERNET, Order::Little, Step::Nano));
     assert_eq!(times(&json(&plain, &tunnel, &["--exit", word(&exit)])), 0);
 }
+
+/// A switch before the exit tap that shows some packets twice: the second ones need not reach the tunnel.
+#[test]
+fn packets_that_the_exit_shows_twice_are_not_lost() {
+    let mut trips = trips(23);
+    let twice = |own: &Trip, later: u64| Trip {
+        shown: [false, false, true],
+        ns: own.ns + later,
+        frame: own.frame.clone(),
+        ..*own
+    };
+    let again: Vec<Trip> = trips
+        .iter()
+        .filter(|own| !own.there)
+        .step_by(20)
+        .enumerate()
+        .map(|(at, own)| twice(own, 20_000 << (at % 8)))
+        .collect();
+    assert_eq!(again.len(), 30);
+    trips.extend(again);
+    let report = report("twice", &trips, None);
+    assert!(warnings(&report).is_empty(), "{:#}", report["findings"]);
+}

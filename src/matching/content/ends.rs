@@ -171,7 +171,10 @@ impl EndToEnd {
         };
         let due = self.usual().map(|later| own.ns.saturating_add(later));
         match self.exit.take(identity, due, |waiting| waiting.ns) {
-            Some((other, more)) => self.pair(own, other, more),
+            Some((other, more)) => {
+                leave_repeated(&mut self.exit, identity, (other, more));
+                self.pair(own, other, more);
+            }
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_sub(ahead));
                 if let Some(evicted) = self.plain.push(identity, own, read, |waiting| Some(waiting.ns)) {
@@ -187,7 +190,10 @@ impl EndToEnd {
         let Some((identity, own)) = waiting(packet, outer, again) else { return };
         let due = self.usual().map(|later| own.ns.saturating_sub(later));
         match self.plain.take(identity, due, |waiting| waiting.ns) {
-            Some((other, more)) => self.pair(other, own, more),
+            Some((other, more)) => {
+                leave_repeated(&mut self.plain, identity, (other, more));
+                self.pair(other, own, more);
+            }
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_add(ahead));
                 if let Some(evicted) = self.exit.push(identity, own, read, |waiting| Some(waiting.ns)) {
@@ -364,6 +370,16 @@ impl EndToEnd {
                 tally.times.add(if way < 0 { passed.saturating_neg() } else { passed });
             }
         }
+    }
+}
+
+/// Of a packet and the one that repeats it either may be the pair: the one that is left over repeats the other.
+fn leave_repeated(waiting: &mut Queue<Waiting>, identity: Identity, (taken, more): (Waiting, bool)) {
+    if more
+        && taken.again
+        && let Some(left) = waiting.first_mut(identity)
+    {
+        left.again = true;
     }
 }
 

@@ -59,6 +59,17 @@ impl<T> Queue<T> {
         self.index.missed()
     }
 
+    /// The first packet that waits with this identity.
+    pub(in crate::matching) fn first_mut(&mut self, identity: Identity) -> Option<&mut T> {
+        let at = |serial: Serial| usize::try_from(serial.checked_sub(self.first)?).ok();
+        let agrees = |serial| {
+            let own = at(serial).and_then(|at| self.packets.get(at)?.as_ref());
+            own.is_some_and(|(own, _)| own.agrees(identity))
+        };
+        let (first, _) = self.index.find(identity, agrees)?;
+        self.packets.get_mut(at(first)?)?.as_mut().map(|(_, packet)| packet)
+    }
+
     /// Whether none waits.
     #[inline]
     pub(in crate::matching) const fn is_empty(&self) -> bool {

@@ -13,7 +13,7 @@ use foldhash::fast::FixedState;
 use super::lane::{Lane, PlainItem, push_in_time};
 use crate::matching::limits::MAX_WAITING;
 use crate::matching::packets::flows::{FlowId, FlowKey, Flows};
-use crate::matching::packets::ledger::{Ledger, Serial, TunnelledFate};
+use crate::matching::packets::ledger::{Ledger, Serial, Tunnelled, TunnelledFate};
 use crate::matching::packets::links::{Links, Macs};
 use crate::matching::packets::mapping::Mapping;
 use crate::model::Address;
@@ -174,7 +174,7 @@ impl Order {
         for lane in self.lanes.iter_mut().flat_map(|lanes| lanes.iter_mut()) {
             lane.drop_settled(ledger);
         }
-        let waits = |arrival: &Arrival| ledger.tunnel.get(arrival.serial).is_some_and(|packet| packet.esp.is_some());
+        let waits = |arrival: &Arrival| ledger.tunnel.get(arrival.serial).is_some_and(Tunnelled::is_opaque);
         self.tunnelled.retain(waits);
     }
 

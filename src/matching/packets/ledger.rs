@@ -61,6 +61,10 @@ pub(in crate::matching) struct Ledger {
     pub(in crate::matching) services: Services,
     /// Whether there are plaintext fragments, and whether packets in the tunnel were put together of some.
     pub(in crate::matching) has_fragments: bool,
+    /// Whether packets of the tunnel were too short for an identity, though what is inside is visible.
+    pub(in crate::matching) has_unidentified: bool,
+    /// Whether packets may wait as opaque ones that came before their SA had shown that it does not encrypt.
+    pub(in crate::matching) has_early: bool,
     pub(in crate::matching) joins_fragments: bool,
     /// Plaintext fragments that were not found, and packets of which some are missing, by flow.
     pub(in crate::matching) torn: BTreeMap<FlowId, u64>,
@@ -94,6 +98,8 @@ impl Default for Ledger {
             unpaired: None,
             services: Services::default(),
             has_fragments: false,
+            has_unidentified: false,
+            has_early: false,
             joins_fragments: false,
             torn: BTreeMap::new(),
             anew: BTreeMap::new(),

@@ -322,7 +322,9 @@ impl Sight<'_> {
         };
         let captured = self.octets.get(start as usize..)?;
         let identity = Identity::new(outer, protocol?, total, captured, bytes as usize);
-        Some(Visible { inner, identity, kin: Kin::Nothing, transport: true })
+        // Too little of it for an identity: its header is that of the plaintext packet.
+        let kin = if identity.is_none() { Kin::of_header(outer, protocol?) } else { Kin::Nothing };
+        Some(Visible { inner, identity, kin, transport: true })
     }
 }
 
@@ -332,6 +334,7 @@ impl Matcher {
     pub(in crate::matching) fn has_no_counterpart(&mut self, sight: &Sight<'_>, sa: u32) -> bool {
         let stack = sight.stack;
         if let Some(own) = self.order.sas.get_mut(sa as usize) {
+            let was_told = own.null.told().is_some();
             let mut supports = stack.notes.iter().filter_map(Note::null_support);
             if let Some(null) = stack.null {
                 if null.next_header == DUMMY {
@@ -346,6 +349,8 @@ impl Matcher {
             } else if let Some(own_null) = supports.find(|own| matches!(own.next_header, 4 | 41)) {
                 own.null.show(own_null.icv_bytes, own_null.iv_bytes, false);
             }
+            // Those before it wait as opaque ones.
+            self.ledger.has_early |= !was_told && own.null.told().is_some();
         }
         let opened = stack.sas.last().and_then(|header| stack.opened(header));
         if opened.is_some_and(|opened| opened.next_header == DUMMY && stack.encapsulated.is_none()) {

@@ -154,8 +154,8 @@ fn totals(section: &mut Section, report: &Report) {
     let totals = &report.totals;
     let mut parts = Vec::new();
     for (n, what) in [
-        (totals.control_frames, "control frames"),
-        (totals.fragments, "fragments"),
+        (totals.control_frames, if totals.control_frames == 1 { "control frame" } else { "control frames" }),
+        (totals.fragments, if totals.fragments == 1 { "fragment" } else { "fragments" }),
         (totals.truncated_by_snaplen, "cut by the snapshot length"),
         (totals.offloaded, "made by segmentation offload (never on the wire like this)"),
         (totals.undissected, "not understood up to the network layer"),

@@ -1,5 +1,7 @@
 //! What gateways send on their own account, and what they carry no more.
 
+use std::path::Path;
+
 use super::*;
 
 const LOOPBACK: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
@@ -106,4 +108,43 @@ fn tunnels_inside_the_tunnel_are_looked_into() {
             .collect();
     // The packet that is paired is the one that the plain tap shows.
     assert_eq!(least[0] + 24, least[1]);
+}
+
+/// Logs for the gateway itself have lengths that packets for others have, too, but few of them. What a queue drops is spread over all lengths.
+#[test]
+fn logs_for_the_gateway_are_not_lost_among_packets_of_their_lengths() {
+    let mut noise = Noise(63);
+    let mut sent = load(&mut noise, Shown::Opaque);
+    for log in 0..14 {
+        let clear = build::udp(FAR, R1, (5_000, 514), log, &noise.bytes(100 + usize::from(log % 4) * 9));
+        let ns = START + u64::from(log) * 30 * GAP + GAP / 3;
+        sent.push(Sent { there: false, ns, clear, shown: Shown::Opaque, on_plain: false, lost: false, delay: WAY });
+    }
+    let (plain, tunnel) = captures("logs", sent, |ns| ns);
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    let own = direction(&report, false);
+    assert!(own["loss_pct"].is_null() && number(own, "matched") == PACKETS, "{own:#}");
+    assert!(text(own, "undetermined.reason").contains("gateway itself") && !has_loss(&report), "{own:#}");
+    let mut sent = load(&mut Noise(63), Shown::Opaque);
+    sent.iter_mut().filter(|own| !own.there).skip(7).step_by(30).for_each(|own| own.lost = true);
+    let lost = sent.iter().filter(|own| own.lost).count();
+    let (plain, tunnel) = captures("no-logs", sent, |ns| ns);
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    assert_eq!(number(direction(&report, false), "lost_behind_tunnel"), lost as u64);
+}
+
+/// Captures that cannot be what they are given as are told.
+#[test]
+fn captures_of_the_wrong_side_are_told() {
+    let (plain, tunnel) = captures("sides", load(&mut Noise(64), Shown::Opaque), |ns| ns);
+    let told = |plain: &Path, tunnel: &Path, more: &[&str], code: &str| {
+        let report = json(plain, tunnel, more);
+        let own = items(&report, "findings").iter().find(|own| text(own, "code") == code);
+        text(own.unwrap_or_else(|| panic!("{code}: {:#}", report["findings"])), "evidence").to_owned()
+    };
+    let other = captures("other", load(&mut Noise(65), Shown::Opaque), |ns| ns).0;
+    assert!(told(&plain, &other, &[], "match-nothing").contains("neither IPsec nor an IP tunnel: 800 frames"));
+    let exit = tunnel.to_str().expect("a path of text");
+    assert!(told(&plain, &other, &["--exit", exit], "match-swapped").contains("--exit and --tunnel"));
+    assert!(told(&tunnel, &tunnel, &[], "match-nothing").contains("nothing but the tunnel itself: 800 tunnelled"));
 }

@@ -41,18 +41,18 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                     let lengths: Vec<String> = sa.state.ah_lengths.keys().map(u32::to_string).collect();
                     let rule = if src.is_v4() { "a multiple of 4" } else { "a multiple of 8" };
                     let evidence = format!(
-                        "{} of {} carry an AH of impossible length (lengths seen: {} bytes; it must be {rule} and fit the packet).",
+                        "{} of {frames} {} an AH of impossible length (lengths seen: {} bytes; it must be {rule} and fit the packet).",
                         plural(n, "frame"),
-                        frames,
+                        if n == 1 { "carries" } else { "carry" },
                         lengths.join(", ")
                     );
                     ("ah-length-invalid", evidence)
                 }
                 _ => {
                     let evidence = format!(
-                        "{} of {} have an ESP part that is too short or no whole number of 32-bit words.",
+                        "{} of {frames} {} an ESP part that is too short or no whole number of 32-bit words.",
                         plural(n, "frame"),
-                        frames
+                        if n == 1 { "has" } else { "have" }
                     );
                     ("esp-length-invalid", evidence)
                 }

@@ -70,6 +70,34 @@ pub(in crate::matching) fn for_gateway(count: u64, lost: u64) -> Undetermined {
     }
 }
 
+/// Packets out of the tunnel of lengths that are rare among those that the plain tap showed.
+pub(in crate::matching) fn of_rare_lengths(count: u64, lost: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} of {lost} packets out of the tunnel that the plain tap did not show have lengths that few others have, as no loss chooses: they may be \
+             for the gateway itself (logs, traps, probes) or for a network that this tap does not see"
+        )
+        .into(),
+        decide: "the keys (--config), or the gateway's counters for what it receives and drops".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets out of the tunnel that go into another one.
+pub(in crate::matching) fn onward(count: u64, lost: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} of {lost} packets out of the tunnel that the plain tap did not show have the lengths of packets that other tunnels carry without a \
+             plaintext packet: the gateway may send them on from tunnel to tunnel"
+        )
+        .into(),
+        decide: "the keys (--config), or a capture in which no traffic goes from tunnel to tunnel".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Fragments of packets that a gateway puts together.
 pub(in crate::matching) fn torn(count: u64) -> Undetermined {
     Undetermined {
