@@ -35,9 +35,9 @@ pub struct Forwarding {
     /// Lists whose lines are not all in force as they stand here: numbers out of order, times, lines taken out again.
     #[serde(skip)]
     pub(in crate::policy) unsure: BTreeSet<String>,
-    /// The number of the last line of each list.
+    /// The numbers of the lines of each list in order, and whether the line permits; neither for notes and lines with groups.
     #[serde(skip)]
-    pub(in crate::policy) sequence: BTreeMap<String, u32>,
+    pub(in crate::policy) sequence: BTreeMap<String, Vec<(u32, Option<bool>)>>,
     /// Hosts of which NAT is said line by line (`static`).
     #[serde(skip)]
     pub(in crate::policy) static_nat: Vec<Address>,

@@ -28,7 +28,8 @@ pub(in crate::policy) enum Chapter {
 
 use Chapter::{End, Head, Ike, Interfaces, Lists, Maps, Routes, Sets};
 
-const ALL: [Chapter; 8] = [Head, Ike, Sets, Maps, Interfaces, Routes, Lists, End];
+/// All of them.
+pub(in crate::policy) const ALL: [Chapter; 8] = [Head, Ike, Sets, Maps, Interfaces, Routes, Lists, End];
 
 /// Words of a line that are looked at.
 const WORDS: usize = 5;
@@ -38,6 +39,18 @@ const HEAD: [&str; 6] = ["version", "hostname", "service", "aaa", "boot-start-ma
 const LAST: [&str; 7] = ["route-map", "snmp-server", "control-plane", "line", "banner", "ntp", "end"];
 
 impl Chapter {
+    /// What all headings of a chapter have in common, where they have.
+    pub(in crate::policy) const fn heading(self) -> Option<&'static str> {
+        match self {
+            Ike => Some("crypto "),
+            Sets => Some("crypto ipsec "),
+            Maps => Some("crypto map "),
+            Interfaces => Some("interface "),
+            Lists => Some("access-list "),
+            Head | Routes | End => None,
+        }
+    }
+
     /// The chapter that a line of a configuration begins or belongs to; `None` for lines within blocks.
     fn of(text: &str) -> Option<Self> {
         let words = whole(&text.split(' ').take(WORDS).collect::<Vec<_>>());
@@ -63,6 +76,8 @@ impl Chapter {
 #[derive(Default, Debug)]
 pub(in crate::policy) struct Missing {
     marks: BTreeMap<usize, Vec<Chapter>>,
+    /// Chapters that a configuration lacks that ends, before its end, where a prompt or another configuration begins.
+    before: BTreeMap<usize, Vec<Chapter>>,
     /// Chapters that a text lacks that ends before its configuration.
     pub(in crate::policy) tail: Option<Vec<Chapter>>,
 }
@@ -93,15 +108,36 @@ impl Missing {
         for at in (0..lines.len()).filter(|at| lines.get(*at).is_some_and(is_mark)) {
             missing.marks.insert(at, between(&placed, at));
         }
-        let first = placed.iter().rposition(|one| one.anew).unwrap_or(0);
-        let last = placed.get(first..).unwrap_or_default();
-        let from = last.first().map_or(0, |one| one.at);
-        let begun = text.paged || lines.iter().skip(from).filter_map(plain).any(begins);
-        let open = last.iter().any(|one| one.chapter > Some(Head)) && !last.iter().any(|one| one.ends);
-        if begun && open {
-            missing.tail = Some(between(&placed, lines.len()));
+        let mut starts: Vec<usize> = placed.iter().enumerate().filter(|(_, one)| one.anew).map(|(n, _)| n).collect();
+        if starts.first() != Some(&0) {
+            starts.insert(0, 0);
+        }
+        for (n, start) in starts.iter().enumerate() {
+            let end = starts.get(n + 1).copied().unwrap_or(placed.len());
+            let part = placed.get(*start..end).unwrap_or_default();
+            let from = part.first().map_or(0, |one| if n == 0 { 0 } else { one.at });
+            let next = placed.get(end).map(|one| one.at);
+            let to = next.unwrap_or(lines.len());
+            let paged = text.paged && next.is_none();
+            let begun = paged || lines.get(from..to).unwrap_or_default().iter().filter_map(plain).any(begins);
+            let open = part.iter().any(|one| one.chapter > Some(Head)) && !part.iter().any(|one| one.ends);
+            if begun && open {
+                let chapters = between(&placed, to);
+                match next {
+                    Some(next) if lines.get(next).is_some_and(leaves) => {
+                        missing.before.insert(next, chapters);
+                    }
+                    Some(_) => {}
+                    None => missing.tail = Some(chapters),
+                }
+            }
         }
         missing
+    }
+
+    /// The chapters that the configuration before a line lacks.
+    pub(in crate::policy) fn before(&self, line: usize) -> Option<&[Chapter]> {
+        self.before.get(&line).map(Vec::as_slice)
     }
 
     /// The chapters of which lines may have stood where a mark is.
@@ -125,6 +161,12 @@ fn is_mark(line: &Line) -> bool {
 fn plain(line: &Line) -> Option<&str> {
     let text = line.text.as_deref()?;
     Some(line::prompt(text).map_or(text, |(_, rest)| rest))
+}
+
+/// Whether a line belongs to the configuration before it in no case: it has a prompt, or stands at the beginning of another one.
+fn leaves(line: &Line) -> bool {
+    let prompted = line.text.as_deref().is_some_and(|text| line::prompt(text).is_some());
+    prompted || plain(line).is_some_and(begins)
 }
 
 /// Whether a line stands at the beginning of a whole configuration.
@@ -167,6 +209,16 @@ mod tests {
         let text = form::pasted(text.as_bytes());
         let missing = Missing::of(&text);
         (missing.marks.into_values().collect(), missing.tail)
+    }
+
+    #[test]
+    fn a_configuration_that_a_prompt_ends_lacks_its_tail() {
+        let before = |text: &str| Missing::of(&form::pasted(text.as_bytes())).before;
+        let text = "R1#show run\nversion 15.7\nhostname R1\ninterface Gi0/0\n ip address 10.0.0.1 255.0.0.0\n";
+        let hidden: Vec<Vec<Chapter>> = before(&format!("{text}R1#\n")).into_values().collect();
+        assert_eq!(hidden, [vec![Sets, Maps, Interfaces, Routes, Lists, End]]);
+        assert!(before(&format!("{text}end\nR1#\n")).is_empty());
+        assert!(before("R1#show clock\nR1#\n").is_empty());
     }
 
     #[test]

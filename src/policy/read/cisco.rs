@@ -135,6 +135,8 @@ pub(in crate::policy) struct Cisco {
     listed: Option<String>,
     /// Whether lines were cut out directly before the present one.
     cut: bool,
+    /// The block of the line before, in a display of single lines.
+    piece: Block,
 }
 
 impl Cisco {
@@ -156,37 +158,10 @@ impl Cisco {
         let whole = named::addressed(whole(note::without(words)), builder);
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         undo::line(&self.block, &words, builder);
-        match self.uncompared(&words, builder) {
+        match self.undone(&words, builder) {
             Read::Foreign => self.command(&whole.join(" "), &words, builder),
             read => read,
         }
-    }
-
-    /// Commands that are known and not followed: that is said.
-    fn uncompared(&mut self, words: &[&str], builder: &mut Builder) -> Read {
-        let in_interface = matches!(self.block, Block::Interface(_));
-        match words {
-            ["crypto", "keyring", ..]
-            | ["crypto", "ikev2", "keyring", ..]
-            | ["crypto", "ikev1", "policy", ..]
-            | ["tunnel-group", _, "ipsec-attributes"] => {
-                builder.wrong("IKE in these words (keyrings, policies and tunnel groups of ASA) is not compared");
-                ike::elsewhere(builder);
-                self.block = Block::Other;
-            }
-            // An interface has one map and no entry: with a number the command is one of the configuration at large.
-            ["no", "crypto", "map", _, number, ..] if number.parse::<u32>().is_ok() => builder.wrong(map::NOT_UNDONE),
-            ["no", "crypto", "map", ..] if !in_interface => builder.wrong(map::NOT_UNDONE),
-            ["no", "crypto", "isakmp", "enable"] => {
-                let cite = builder.cite("no crypto isakmp enable");
-                if let Some(router) = builder.router() {
-                    router.forwarding.ike_off = Some(cite);
-                }
-            }
-            ["no", "crypto", "ipsec", "transform-set", ..] => builder.wrong(map::NOT_UNDONE),
-            _ => return Read::Foreign,
-        }
-        Read::Understood
     }
 
     /// Whether a line of the present block that no reader takes concerns an SA.
@@ -234,7 +209,9 @@ impl Cisco {
                 Read::Understood
             }
             ["authentication" | "encryption" | "area" | "ospfv3", ..] => link::line(None, words, builder),
-            ["ip" | "ipv6", "access-list", ..] | ["access-list", ..] => self.acl(text, words, builder),
+            ["ip" | "ipv6", "access-list", ..] | ["access-list", ..] | ["Extended", "IP", "access", "list", _] => {
+                self.acl(text, words, builder)
+            }
             ["ip" | "ipv6", "route" | "default-gateway" | "default-network", ..] => {
                 self.block = Block::None;
                 forwarding::route(words, builder)
@@ -392,6 +369,10 @@ impl Cisco {
                     acl::vague(name, builder);
                 }
                 self.listed = Some(name.to_owned());
+                Read::Understood
+            }
+            acl::Opened::Known => {
+                self.block = Block::Other;
                 Read::Understood
             }
             acl::Opened::Foreign => Read::Foreign,

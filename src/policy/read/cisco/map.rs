@@ -9,7 +9,7 @@ use crate::policy::facts::router::{Keying, MapEntry, Quoted, SessionKey, Unread}
 use crate::policy::facts::secret::Secret;
 use crate::policy::form::paste::Read;
 use crate::policy::limits::MAX_BLOCKS;
-use crate::policy::words::{address, short_for, spi as number};
+use crate::policy::words::{address, is_masked, short_for, spi as number};
 
 /// What follows `set` in an entry without saying anything of what is compared.
 const KNOWN: [&str; 16] = [
@@ -131,7 +131,9 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
             let gone = address(peer);
             edit(at, builder, |entry| entry.peers.retain(|(peer, _)| Some(*peer) != gone));
         }
-        ["no", "set", "peer" | "transform-set", ..] | ["no", "match", "address", ..] => builder.wrong(NOT_UNDONE),
+        ["no", "set", "transform-set", ..] => edit(at, builder, |entry| entry.transform_sets.clear()),
+        ["no", "match", "address", ..] => edit(at, builder, |entry| entry.acl = None),
+        ["no", "set", "peer", ..] => builder.wrong(NOT_UNDONE),
         ["set", "ikev2", "ipsec-proposal", proposals @ ..] if !proposals.is_empty() => {
             builder.wrong("proposals of IKEv2 (`ikev2 ipsec-proposal`) are not compared");
             edit(at, builder, |entry| entry.unread.proposals = true);
@@ -191,6 +193,10 @@ fn peers(at: usize, words: &[&str], builder: &mut Builder) {
                         entry.peers.push((peer, cite));
                     }
                 });
+            }
+            None if place == 0 && is_masked(word) => {
+                builder.wrong("a peer that was made unreadable: its address is not known, and not compared");
+                edit(at, builder, |entry| entry.unread.peer = true);
             }
             None if place > 0 && matches!(*word, "default" | "dynamic") => {}
             None if place == 0 && is_host_name(word) => {
