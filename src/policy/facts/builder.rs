@@ -30,6 +30,8 @@ pub(in crate::policy) struct Builder {
     current: Option<usize>,
     /// Its name, where one was seen.
     host: Option<String>,
+    /// The router without a name that the present input told of before its first prompt.
+    nameless: Option<usize>,
     file: Arc<str>,
     number: u32,
     facts: usize,
@@ -95,7 +97,7 @@ impl Builder {
         self.file = name.into();
         self.number = 0;
         self.current = None;
-        self.host = None;
+        (self.host, self.nameless) = (None, None);
         self.part = 0;
         self.netmasks = false;
         self.titled.clear();
@@ -129,14 +131,24 @@ impl Builder {
             router.name = format!("{} (1)", self.file).into();
         }
         self.part = self.part.max(1) + 1;
-        self.current = None;
-        self.host = None;
+        (self.current, self.host) = (None, None);
     }
 
     /// A prompt or heading names the router that what follows is about.
     pub(in crate::policy) fn prompt(&mut self, host: &str, configuring: bool) {
         let renamed = self.renamed.get(host).filter(|_| configuring).cloned();
         let host = renamed.unwrap_or_else(|| self.own_name(host));
+        if self.host.is_none() {
+            self.nameless = self.current.filter(|at| self.routers.get(*at).is_some_and(|router| !router.named));
+        }
+        // What is typed is for the router whose configuration stands before it without a name.
+        if configuring
+            && !self.by_name.contains_key(&host)
+            && let Some((at, router)) = self.nameless.take().and_then(|at| Some((at, self.routers.get_mut(at)?)))
+        {
+            (router.name, router.named) = (host.as_str().into(), true);
+            self.by_name.insert(host.clone(), at);
+        }
         if self.host.as_deref() != Some(&host) {
             self.host = Some(host);
             self.current = None;

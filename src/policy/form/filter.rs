@@ -99,7 +99,7 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::form::order::Chapter::{Ike, Interfaces, Lists, Maps, Routes, Sets};
+    use crate::policy::form::order::Chapter::{Ike, Interfaces, Lists, Maps, Policies, Routes, Sets};
 
     #[test]
     fn a_filter_shows_what_it_takes() {
@@ -110,7 +110,7 @@ mod tests {
             let filter = Filter::of(rest).unwrap_or_else(|| panic!("{rest} displays a part"));
             (filter.shows.into_iter().collect::<Vec<_>>(), filter.whole_blocks)
         };
-        assert_eq!(shows("| s crypto"), (vec![Ike, Sets, Maps], true));
+        assert_eq!(shows("| s crypto"), (vec![Policies, Ike, Sets, Maps], true));
         assert_eq!(shows("|section crypto map|interface"), (vec![Maps, Interfaces], true));
         assert_eq!(shows("| sec ^access-list"), (vec![Lists], true));
         assert_eq!(shows("| s ip access-list"), (vec![], true), "there may be lists by number, too");

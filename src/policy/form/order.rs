@@ -1,7 +1,7 @@
 //! Chapters of which lines may be cut out of a text. IOS writes its configuration in one order: lines that are missing at a place
 //! belong to the chapters from that of the line before to that of the line after.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Line, Pasted, line, snip};
 use crate::policy::read::cisco::whole;
@@ -11,7 +11,9 @@ use crate::policy::read::cisco::whole;
 pub(in crate::policy) enum Chapter {
     /// Version, services, name, users.
     Head,
-    /// Policies and pre-shared keys of IKE.
+    /// Keyrings, proposals and policies of IKE.
+    Policies,
+    /// Pre-shared keys of IKE, and what else there is of it.
     Ike,
     /// Transform sets and profiles.
     Sets,
@@ -26,23 +28,23 @@ pub(in crate::policy) enum Chapter {
     End,
 }
 
-use Chapter::{End, Head, Ike, Interfaces, Lists, Maps, Routes, Sets};
+use Chapter::{End, Head, Ike, Interfaces, Lists, Maps, Policies, Routes, Sets};
 
 /// All of them.
-pub(in crate::policy) const ALL: [Chapter; 8] = [Head, Ike, Sets, Maps, Interfaces, Routes, Lists, End];
+pub(in crate::policy) const ALL: [Chapter; 9] = [Head, Policies, Ike, Sets, Maps, Interfaces, Routes, Lists, End];
 
 /// Words of a line that are looked at.
 const WORDS: usize = 5;
 
 /// Beginnings of lines of the first and of the last chapter.
-const HEAD: [&str; 6] = ["version", "hostname", "service", "aaa", "boot-start-marker", "username"];
+const HEAD: [&str; 7] = ["version", "ASA", "hostname", "service", "aaa", "boot-start-marker", "username"];
 const LAST: [&str; 7] = ["route-map", "snmp-server", "control-plane", "line", "banner", "ntp", "end"];
 
 impl Chapter {
     /// What all headings of a chapter have in common, where they have.
     pub(in crate::policy) const fn heading(self) -> Option<&'static str> {
         match self {
-            Ike => Some("crypto "),
+            Policies | Ike => Some("crypto "),
             Sets => Some("crypto ipsec "),
             Maps => Some("crypto map "),
             Interfaces => Some("interface "),
@@ -56,7 +58,8 @@ impl Chapter {
         let words = whole(&text.split(' ').take(WORDS).collect::<Vec<_>>());
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
-            ["crypto", "isakmp" | "keyring" | "ikev1" | "ikev2", ..] => Some(Ike),
+            ["crypto", "isakmp", "policy", ..] | ["crypto", "keyring" | "ikev1" | "ikev2", ..] => Some(Policies),
+            ["crypto", "isakmp", ..] => Some(Ike),
             ["crypto", "ipsec", "transform-set" | "profile" | "ikev1" | "ikev2", ..] => Some(Sets),
             ["crypto", "map" | "dynamic-map", _, _, ..] => Some(Maps),
             ["interface", _, ..] => Some(Interfaces),
@@ -66,6 +69,7 @@ impl Chapter {
             | ["router", _, ..] => Some(Routes),
             ["ip" | "ipv6", "access-list", ..] | ["access-list", _, ..] => Some(Lists),
             [first, ..] if LAST.contains(first) => Some(End),
+            [":", "end"] => Some(End),
             [first, ..] if HEAD.contains(first) => Some(Head),
             _ => None,
         }
@@ -76,6 +80,8 @@ impl Chapter {
 #[derive(Default, Debug)]
 pub(in crate::policy) struct Missing {
     marks: BTreeMap<usize, Vec<Chapter>>,
+    /// Marks in what follows a prompt, where nothing of a configuration does.
+    outputs: BTreeSet<usize>,
     /// Chapters that a configuration lacks that ends, before its end, where a prompt or another configuration begins.
     before: BTreeMap<usize, Vec<Chapter>>,
     /// Chapters that a text lacks that ends before its configuration.
@@ -101,12 +107,15 @@ impl Missing {
             // Another configuration begins, or the output of a command.
             let anew = prompted || chapter == Some(Head) && last.is_some_and(|last| last > Head);
             if anew || chapter.is_some() {
-                let ends = rest == "end";
+                let ends = matches!(rest, "end" | ": end");
                 placed.push(Placed { at, chapter, anew, ends });
             }
         }
         for at in (0..lines.len()).filter(|at| lines.get(*at).is_some_and(is_mark)) {
-            missing.marks.insert(at, between(&placed, at));
+            missing.marks.insert(at, around(lines, &placed, at));
+            if in_output(&placed, at) {
+                missing.outputs.insert(at);
+            }
         }
         let mut starts: Vec<usize> = placed.iter().enumerate().filter(|(_, one)| one.anew).map(|(n, _)| n).collect();
         if starts.first() != Some(&0) {
@@ -133,6 +142,11 @@ impl Missing {
             }
         }
         missing
+    }
+
+    /// Whether a mark stands in the output of a command, and in no configuration.
+    pub(in crate::policy) fn is_output(&self, mark: usize) -> bool {
+        self.outputs.contains(&mark)
     }
 
     /// The chapters that the configuration before a line lacks.
@@ -163,6 +177,33 @@ fn plain(line: &Line) -> Option<&str> {
     Some(line::prompt(text).map_or(text, |(_, rest)| rest))
 }
 
+/// Lines of a block that its heading is looked for in.
+const BLOCK: usize = 64;
+
+/// The chapters of which lines may have stood where a mark is.
+fn around(lines: &[Line], placed: &[Placed], mark: usize) -> Vec<Chapter> {
+    let mut hidden = between(placed, mark);
+    let mut before = lines.get(..mark).unwrap_or_default().iter().rev().take(BLOCK);
+    let heading = before.find(|line| !line.indented && !is_mark(line)).and_then(plain);
+    // A mark within a block of another kind hides lines of that block: nothing parts it from them, and no other block goes on behind it.
+    let parted = |at: usize| lines.get(at).is_some_and(|line| line.parted);
+    let next = lines.get(mark + 1).and_then(plain);
+    let within = !parted(mark) && (parted(mark + 1) || next.is_some_and(|next| Chapter::of(next).is_none()));
+    if within && heading.and_then(Chapter::of) != Some(Policies) {
+        hidden.retain(|chapter| *chapter != Policies);
+    }
+    hidden
+}
+
+/// Whether a mark stands in what follows a prompt, where nothing of a configuration does.
+fn in_output(placed: &[Placed], mark: usize) -> bool {
+    let split = placed.partition_point(|one| one.at < mark);
+    let (before, after) = placed.split_at_checked(split).unwrap_or_default();
+    let mut since = before.iter().rev().take_while(|one| !one.anew).chain(after.iter().take_while(|one| !one.anew));
+    let prompt = before.iter().rfind(|one| one.anew).is_some_and(|one| one.chapter.is_none());
+    prompt && since.all(|one| one.chapter.is_none())
+}
+
 /// Whether a line belongs to the configuration before it in no case: it has a prompt, or stands at the beginning of another one.
 fn leaves(line: &Line) -> bool {
     let prompted = line.text.as_deref().is_some_and(|text| line::prompt(text).is_some());
@@ -173,6 +214,7 @@ fn leaves(line: &Line) -> bool {
 fn begins(text: &str) -> bool {
     let number = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     text.strip_prefix("version ").is_some_and(number)
+        || text.strip_prefix("ASA Version ").is_some_and(number)
         || text.starts_with("Current configuration")
         || text.starts_with("Building configuration")
 }

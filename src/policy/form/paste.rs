@@ -67,6 +67,7 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
         active: Active::Nobody,
         indents: false,
         displayed: false,
+        configured: false,
         part: None,
     };
     let text = form::pasted(text);
@@ -92,12 +93,10 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
         }
         match &line.text {
             // The output of a command is no configuration.
-            Some(text) if text == form::snip::MARK && paste.displayed && paste.active == Active::Nobody => {}
+            Some(text) if text == form::snip::MARK && paste.is_output(missing.is_output(at)) => {}
             Some(text) if text == form::snip::MARK => {
                 builder.cut_out(missing.at(at));
-                if paste.active == Active::Cisco {
-                    paste.cisco.cut_out(line.parted, builder);
-                }
+                paste.cut_out(line.parted, builder);
             }
             Some(text) => match paste.line(text, builder) {
                 Read::Understood => builder.understood(),
@@ -132,6 +131,8 @@ struct Paste {
     indents: bool,
     /// Whether the last command of the session displays something else than a configuration.
     displayed: bool,
+    /// Whether it displays a configuration.
+    configured: bool,
     /// What of a configuration the last command displays, where that is a part.
     part: Option<Filter>,
 }
@@ -198,6 +199,25 @@ impl Paste {
         }
     }
 
+    /// Whether a mark stands in the output of a command that displays no configuration.
+    fn is_output(&self, follows: bool) -> bool {
+        self.active == Active::Nobody && (self.displayed || follows && !self.configured)
+    }
+
+    /// Lines were cut out here.
+    fn cut_out(&mut self, parted: bool, builder: &mut Builder) {
+        match self.active {
+            Active::Cisco => self.cisco.cut_out(parted, builder),
+            Active::Xfrm => self.xfrm.cut_out(builder),
+            Active::Show | Active::Other(_) => {
+                if let Some(router) = builder.continues() {
+                    router.forwarding.cut_display = true;
+                }
+            }
+            Active::Nobody | Active::Swanctl => {}
+        }
+    }
+
     /// A configuration ends here although it is not at its end.
     fn left_open(&mut self, parted: bool, builder: &mut Builder) {
         if self.active == Active::Cisco && !parted {
@@ -216,7 +236,9 @@ impl Paste {
         }
         if !prompt.configuring {
             self.active = Active::Nobody;
+            self.configured = false;
             if let Some(command) = command(text) {
+                self.configured = command != Command::Other;
                 if let Some(host) = netns(text) {
                     builder.prompt(host, false);
                 }

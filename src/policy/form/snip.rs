@@ -161,7 +161,7 @@ fn is_dotted(line: &str) -> bool {
 }
 
 /// Whether a line says that others were cut out here.
-fn is_cut(line: &str) -> bool {
+pub(super) fn is_cut(line: &str) -> bool {
     let line = line.trim();
     if line.len() > LONGEST {
         return false;
@@ -169,6 +169,10 @@ fn is_cut(line: &str) -> bool {
     let text = line.trim_start_matches(['!', '#', ' ']);
     if matches!(text.trim_matches(['.', '<', '>', '[', ']', '(', ')']), "") {
         return text.contains("...");
+    }
+    let dots = text.bytes().all(|b| matches!(b, b'.' | b' ')) && text.bytes().filter(|b| *b == b'.').count() > 2;
+    if dots || is_scissors(text) {
+        return true;
     }
     if text.trim_matches('\u{2026}').is_empty() {
         return !text.is_empty();
@@ -179,6 +183,14 @@ fn is_cut(line: &str) -> bool {
     let enclosed = text.starts_with(['<', '[', '(', '{']) && text.ends_with(['>', ']', ')', '}']);
     let only = words.iter().all(|word| CUT.contains(word) || BESIDE.contains(word));
     words.len() <= 6 && (enclosed || only) && words.iter().any(|word| says(&word))
+}
+
+/// `-----8<-----`, with or without a word beside it.
+fn is_scissors(text: &str) -> bool {
+    let core: String = text.chars().filter(|c| !matches!(c, '-' | '=' | '~' | '_' | ' ' | '.')).collect();
+    let core = core.to_ascii_lowercase().replace("snip", "").replace("cuthere", "").replace("cut", "");
+    let whole = core.replace("8<", "").replace(">8", "").replace("%<", "").replace(['\u{2702}', '\u{2704}'], "");
+    whole.is_empty() && !core.is_empty()
 }
 
 /// The word in angle brackets that a line begins with, and what follows.

@@ -133,6 +133,8 @@ pub(in crate::policy) struct Cisco {
     range: Vec<String>,
     /// The list that the last line named, where it was one of a list by number.
     listed: Option<String>,
+    /// The map entry that the last line named, where it was one of an entry by number.
+    entry: Option<usize>,
     /// Whether lines were cut out directly before the present one.
     cut: bool,
     /// The block of the line before, in a display of single lines.
@@ -143,13 +145,13 @@ impl Cisco {
     /// A line that begins a block, or stands for itself.
     pub(in crate::policy) fn open(&mut self, words: &[&str], builder: &mut Builder) -> Read {
         self.left = None;
-        let before = std::mem::take(&mut self.listed);
+        let before = (std::mem::take(&mut self.listed), self.entry.take());
         let range = std::mem::take(&mut self.range);
         let read = self.opened(words, builder);
         if read == Read::Understood {
             (self.orphaned, self.cut) = (Block::None, false);
         } else {
-            (self.listed, self.range) = (before, range);
+            ((self.listed, self.entry), self.range) = (before, range);
         }
         read
     }
@@ -241,6 +243,14 @@ impl Cisco {
         let whole = keywords::expanded(self.block.context(), note::without(words));
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         let (text, words) = (whole.join(" "), words.as_slice());
+        if let Block::Map(at) = self.block
+            && self.cut
+            && map::repeats(at, words, builder)
+        {
+            // The heading of another entry was cut out.
+            self.block = Block::Other;
+            return Read::Foreign;
+        }
         undo::line(&self.block, words, builder);
         for name in self.range.clone() {
             undo::line(&Block::Interface(name.clone()), words, builder);
@@ -333,7 +343,12 @@ impl Cisco {
                 let Some(at) = map::entry(name, number, keying, builder) else { return self.other() };
                 self.block = Block::None;
                 let all: Vec<&str> = std::iter::once(*command).chain(rest.iter().copied()).collect();
-                map::line(at, &all, builder)
+                let read = map::line(at, &all, builder);
+                if self.cut {
+                    map::cut_out(at, builder);
+                }
+                self.entry = Some(at);
+                read
             }
             [name, number, kind @ ..] => match map::open(name, number, kind, builder) {
                 Some(at) => {

@@ -49,7 +49,7 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     }
     // Another policy may have been cut out of the text.
     let hidden =
-        |at: usize| view.policies.routers.get(at).is_some_and(|one| one.forwarding.hidden.contains(&Chapter::Ike));
+        |at: usize| view.policies.routers.get(at).is_some_and(|one| one.forwarding.hidden.contains(&Chapter::Policies));
     if hidden(a) || hidden(b) {
         return None;
     }

@@ -31,7 +31,7 @@ const KNOWN: [&str; 16] = [
     "tfc-packets",
 ];
 
-/// Session keys of an entry that later lines replaced and that are kept.
+/// Replaced session keys of an entry that are kept.
 const MAX_REPLACED: usize = 8;
 
 /// What is said of a line that takes a part of IPsec out of a configuration.
@@ -194,13 +194,10 @@ fn peers(at: usize, words: &[&str], builder: &mut Builder) {
                     }
                 });
             }
-            None if place == 0 && is_masked(word) => {
-                builder.wrong("a peer that was made unreadable: its address is not known, and not compared");
-                edit(at, builder, |entry| entry.unread.peer = true);
-            }
             None if place > 0 && matches!(*word, "default" | "dynamic") => {}
-            None if place == 0 && is_host_name(word) => {
-                builder.wrong("a peer by its name: its address is not known, and not compared");
+            None if place == 0 && (is_masked(word) || is_host_name(word)) => {
+                let what = if is_masked(word) { "that was made unreadable" } else { "by its name" };
+                builder.wrong(&format!("a peer {what}: its address is not known, and not compared"));
                 edit(at, builder, |entry| entry.unread.peer = true);
             }
             None => {
@@ -257,6 +254,17 @@ pub(super) fn unread(at: usize, text: &str, builder: &mut Builder) {
 /// Lines of an entry were cut out: any part of which nothing was read may have been among them.
 pub(super) fn cut_out(at: usize, builder: &mut Builder) {
     unknown(at, [true; 4], builder);
+}
+
+/// Whether an entry has what a line says already, or comes to its end before: IOS writes its list last.
+pub(super) fn repeats(at: usize, words: &[&str], builder: &mut Builder) -> bool {
+    let Some(entry) = builder.continues().and_then(|router| router.maps.get(at)) else { return false };
+    match words {
+        ["set", "peer", ..] if !entry.peers.is_empty() => true,
+        ["set", "transform-set", ..] if !entry.transform_sets.is_empty() => true,
+        ["set", ..] | ["match", "address", ..] => entry.acl.is_some(),
+        _ => false,
+    }
 }
 
 /// Parts of an entry that may be there, if nothing of them was read.

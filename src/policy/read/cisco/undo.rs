@@ -228,7 +228,7 @@ impl Cisco {
 
     /// A `!` alone precedes the next line.
     pub(in crate::policy) fn parted(&mut self) {
-        (self.listed, self.cut) = (None, false);
+        (self.listed, self.entry, self.cut) = (None, None, false);
     }
 
     /// The configuration ends here, and with it the present block.
@@ -245,6 +245,9 @@ impl Cisco {
             cut_out(&self.block, builder);
             if let Some(list) = &self.listed {
                 acl::vague(list, builder);
+            }
+            if let Some(at) = self.entry {
+                map::cut_out(at, builder);
             }
         }
         self.cut = true;
