@@ -200,7 +200,10 @@ impl Cisco {
                 self.block = Block::Keys;
                 Read::Understood
             }
-            ["crypto", "pki" | "engine" | "logging", ..] => Read::Understood,
+            ["crypto", "pki" | "engine" | "logging", ..] => {
+                self.block = Block::Other;
+                Read::Understood
+            }
             ["crypto", "ipsec", ..] if irrelevant(words) => Read::Understood,
             ["crypto", ..] => self.other(),
             ["interface", _, ..] | ["default", "interface", _, ..] => self.interface(words, builder),
