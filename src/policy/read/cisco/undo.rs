@@ -5,7 +5,7 @@ use super::{Block, Cisco, acl, ike, map};
 use crate::policy::facts::builder::Builder;
 use crate::policy::facts::router::{Interface, MapEntry};
 use crate::policy::form::paste::Read;
-use crate::policy::words::address;
+use crate::policy::words::{address, short_for};
 
 /// A line that may begin with `no`.
 pub(super) fn line(block: &Block, words: &[&str], builder: &mut Builder) {
@@ -176,6 +176,12 @@ impl Cisco {
                 }
             }
             ["no", "crypto", "ipsec", "transform-set", ..] => builder.wrong(map::NOT_UNDONE),
+            // ASA
+            ["clear", configure, list, name]
+                if short_for(configure, "configure", 4) && short_for(list, "access-list", 8) =>
+            {
+                acl::forget(name, builder);
+            }
             _ => return Read::Foreign,
         }
         Read::Understood
