@@ -1,10 +1,12 @@
 //! The form that a text was pasted in: what terminals, mail programs and editors add is taken off before a reader sees a line.
 
+pub(in crate::policy) mod filter;
 pub(super) mod line;
 mod marks;
 pub(in crate::policy) mod order;
 pub(super) mod parts;
 pub(super) mod paste;
+mod renew;
 pub(super) mod snip;
 mod wrap;
 
@@ -85,10 +87,14 @@ pub(super) fn pasted(text: &[u8]) -> Pasted {
     // Lines that end a block, the first after each line that says something.
     let mut ends: Vec<u32> = Vec::new();
     let mut last: &[u8] = b"";
+    // What ends the banner that was begun.
+    let mut banner: Option<u8> = None;
     for (number, octets) in (1u32..).zip(text.split(|b| *b == end)) {
         // Most lines of the largest inputs say nothing.
         let trimmed = octets.trim_ascii();
-        if matches!(trimmed, b"" | b"!" | b"#") {
+        let ends_banner = banner.is_some_and(|delimiter| trimmed.contains(&delimiter));
+        banner = snip::delimiter(trimmed).or(banner.filter(|_| !ends_banner));
+        if matches!(trimmed, b"" | b"!" | b"#") && !ends_banner {
             let known = ends.last() >= raw.last().map(|(number, _)| number);
             if trimmed == b"!" && !known {
                 ends.push(number);
@@ -110,6 +116,7 @@ pub(super) fn pasted(text: &[u8]) -> Pasted {
     // In quoted mail, too.
     ends.extend(raw.iter().filter(|(_, line)| line.trim() == "!").map(|(number, _)| *number));
     ends.sort_unstable();
+    snip::take_out_banners(&mut raw);
     let cuts = snip::take_out(&mut raw);
     let mut raw = xfrm::logical(raw);
     wrap::join(&mut raw);

@@ -46,3 +46,19 @@ pub(super) fn is_digits(word: &str) -> bool {
 pub(super) fn short_for(word: &str, keyword: &str, least: usize) -> bool {
     word.len() >= least && keyword.starts_with(word)
 }
+
+/// Whether a word stands in place of an address that was made unreadable: `<PEER>`, `203.0.113.x`, `x.x.x.x`, `***`.
+pub(super) fn is_masked(word: &str) -> bool {
+    let enclosed = [("<", ">"), ("[", "]"), ("{", "}"), ("(", ")")];
+    let hidden = |part: &str| {
+        let letters = part.bytes().all(|b| b"xXyYzZ*#?_-".contains(&b)) || part.chars().all(|c| !c.is_ascii());
+        !part.is_empty() && letters
+    };
+    let parts: Vec<&str> = word.split('.').collect();
+    let number = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
+    let address = parts.len() == 4 && parts.iter().all(|part| hidden(part) || number(part));
+    enclosed.iter().any(|(open, close)| word.starts_with(open) && word.ends_with(close))
+        || word.chars().all(|c| c == '.')
+        || address && parts.iter().any(|part| hidden(part))
+        || hidden(word)
+}

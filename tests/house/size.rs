@@ -36,7 +36,6 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("matching/order/settle.rs", "block", 70, "one block with its neighbours"),
     ("matching/order/settle.rs", "settle", 80, "the states of a lane, in their order"),
     ("matching/packets/trains.rs", "add", 80, "the ways a fragment joins others"),
-    ("policy/form/paste.rs", "line", 70, "the readers in their order"),
     ("policy/lint/ends/keys.rs", "unused", 70, "one comparison with its lines to type"),
     ("policy/lint/linux/differ.rs", "difference", 80, "one comparison with its lines to type"),
     ("policy/lint/linux/differ.rs", "verdict", 80, "the members of a state, one after the other"),

@@ -1,11 +1,12 @@
 //! What readers tell: facts about the router they are reading, and what they could not read.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::forwarding::{digest, may_define};
 use super::redact;
-use crate::policy::form::order::Chapter;
+use crate::policy::form::filter::Filter;
+use crate::policy::form::order::{ALL, Chapter};
 use crate::policy::limits::{MAX_BLOCKS, MAX_FACTS, MAX_REMARKS, MAX_ROUTERS, MAX_SKIPPED};
 use crate::policy::{Cite, Remark, Router, Understood};
 
@@ -29,6 +30,8 @@ pub(in crate::policy) struct Builder {
     current: Option<usize>,
     /// Its name, where one was seen.
     host: Option<String>,
+    /// The router without a name that the present input told of before its first prompt.
+    nameless: Option<usize>,
     file: Arc<str>,
     number: u32,
     facts: usize,
@@ -47,6 +50,10 @@ pub(in crate::policy) struct Builder {
     renamed: HashMap<String, String>,
     /// Inputs in which a router's configuration was read: a second one in the same input replaces the first.
     configured: HashMap<(usize, usize), u32>,
+    /// Routers of which only parts were displayed, and what those show.
+    pieces: BTreeMap<usize, BTreeSet<Filter>>,
+    /// A router's configuration while a part of it is displayed again, and what the display shows.
+    aside: Option<(usize, Router, Filter)>,
 }
 
 impl Builder {
@@ -90,7 +97,7 @@ impl Builder {
         self.file = name.into();
         self.number = 0;
         self.current = None;
-        self.host = None;
+        (self.host, self.nameless) = (None, None);
         self.part = 0;
         self.netmasks = false;
         self.titled.clear();
@@ -124,14 +131,24 @@ impl Builder {
             router.name = format!("{} (1)", self.file).into();
         }
         self.part = self.part.max(1) + 1;
-        self.current = None;
-        self.host = None;
+        (self.current, self.host) = (None, None);
     }
 
     /// A prompt or heading names the router that what follows is about.
     pub(in crate::policy) fn prompt(&mut self, host: &str, configuring: bool) {
         let renamed = self.renamed.get(host).filter(|_| configuring).cloned();
         let host = renamed.unwrap_or_else(|| self.own_name(host));
+        if self.host.is_none() {
+            self.nameless = self.current.filter(|at| self.routers.get(*at).is_some_and(|router| !router.named));
+        }
+        // What is typed is for the router whose configuration stands before it without a name.
+        if configuring
+            && !self.by_name.contains_key(&host)
+            && let Some((at, router)) = self.nameless.take().and_then(|at| Some((at, self.routers.get_mut(at)?)))
+        {
+            (router.name, router.named) = (host.as_str().into(), true);
+            self.by_name.insert(host.clone(), at);
+        }
         if self.host.as_deref() != Some(&host) {
             self.host = Some(host);
             self.current = None;
@@ -152,6 +169,10 @@ impl Builder {
         }
         let file = self.files.len();
         // Two whole configurations under one name (`Router` is what IOS begins with) are two routers.
+        // Parts of one that were displayed are in the whole.
+        if let Some(at) = self.by_name.get(host).copied().filter(|at| self.pieces.remove(at).is_some()) {
+            self.routers.get_mut(at).into_iter().for_each(Router::forget_configuration);
+        }
         let taken = self.by_name.get(host).is_some_and(|at| {
             let elsewhere = self.configured.keys().any(|(router, of)| router == at && *of != file);
             elsewhere && self.routers.get(*at).is_some_and(Router::has_configuration)
@@ -182,7 +203,10 @@ impl Builder {
     pub(in crate::policy) fn configuration(&mut self) {
         let file = self.files.len();
         let known = self.host.as_ref().and_then(|host| self.by_name.get(host)).copied();
-        if let Some(at) = known
+        if let Some(at) = known.filter(|at| self.pieces.remove(at).is_some()) {
+            // All parts of it are in the whole.
+            self.routers.get_mut(at).into_iter().for_each(Router::forget_configuration);
+        } else if let Some(at) = known
             && let Some(router) = self.routers.get_mut(at)
             && router.has_configuration()
             && self.configured.contains_key(&(at, file))
@@ -192,6 +216,44 @@ impl Builder {
         }
         if let Some(at) = known {
             self.configured.insert((at, file), self.number);
+        }
+    }
+
+    /// A part of the router's configuration is displayed. Beside the whole one it says nothing new, and renews at most the blocks that it
+    /// shows; parts alone are pieces of a configuration whose rest is hidden.
+    pub(in crate::policy) fn part(&mut self, filter: &Filter) {
+        let named = self.host.as_ref().and_then(|host| self.by_name.get(host)).copied();
+        if let Some(at) = named.or(self.current)
+            && self.routers.get(at).is_some_and(Router::has_configuration)
+            && (filter.whole_blocks || !self.pieces.contains_key(&at))
+        {
+            if self.pieces.get(&at).is_some_and(|known| known.contains(filter)) {
+                self.wrong("this part of the configuration is displayed again; the later one counts");
+            }
+            if let Some(router) = self.routers.get_mut(at) {
+                let again = router.again();
+                self.aside = Some((at, std::mem::replace(router, again), filter.clone()));
+                self.current = Some(at);
+            }
+        } else if self.router().is_some()
+            && let Some(at) = self.current
+        {
+            self.pieces.entry(at).or_default().insert(filter.clone());
+        }
+    }
+
+    /// The display of a part ends.
+    pub(in crate::policy) fn part_ends(&mut self) {
+        if let Some((at, whole, filter)) = self.aside.take()
+            && let Some(router) = self.routers.get_mut(at)
+        {
+            let shown = std::mem::replace(router, whole);
+            let pieces = self.pieces.get_mut(&at);
+            let parts = pieces.is_some() || !router.forwarding.hidden.is_empty();
+            router.renew(shown, &filter, parts);
+            pieces.into_iter().for_each(|known| {
+                known.insert(filter.clone());
+            });
         }
     }
 
@@ -249,6 +311,13 @@ impl Builder {
 
     /// What was read of all inputs.
     pub(in crate::policy) fn finish(mut self) -> (Vec<Router>, Vec<Understood>) {
+        for (at, shown) in std::mem::take(&mut self.pieces) {
+            let hidden: Vec<Chapter> =
+                ALL.into_iter().filter(|chapter| !shown.iter().any(|filter| filter.shows.contains(chapter))).collect();
+            if let Some(router) = self.routers.get_mut(at) {
+                router.forwarding.cut_out(&hidden);
+            }
+        }
         let tells: Vec<bool> = (1..=self.files.len()).map(|file| self.tells(file)).collect();
         for (file, tells) in self.files.iter_mut().zip(tells) {
             file.tells = tells;

@@ -35,9 +35,9 @@ pub struct Forwarding {
     /// Lists whose lines are not all in force as they stand here: numbers out of order, times, lines taken out again.
     #[serde(skip)]
     pub(in crate::policy) unsure: BTreeSet<String>,
-    /// The number of the last line of each list.
+    /// The numbers of the lines of each list in order, and whether the line permits; neither for notes and lines with groups.
     #[serde(skip)]
-    pub(in crate::policy) sequence: BTreeMap<String, u32>,
+    pub(in crate::policy) sequence: BTreeMap<String, Vec<(u32, Option<bool>)>>,
     /// Hosts of which NAT is said line by line (`static`).
     #[serde(skip)]
     pub(in crate::policy) static_nat: Vec<Address>,
@@ -53,6 +53,9 @@ pub struct Forwarding {
     /// Whether the listing of a kernel's policies ends within one.
     #[serde(skip)]
     pub(in crate::policy) cut_policies: bool,
+    /// Whether lines of a display of SAs, or of a configuration whose lines each stand for themselves, were cut out.
+    #[serde(skip)]
+    pub(in crate::policy) cut_display: bool,
     /// Whether displays show SAs with a lifetime, which IKE made.
     #[serde(skip)]
     pub(in crate::policy) negotiated: bool,
@@ -217,7 +220,7 @@ impl Forwarding {
     /// Lines of these chapters were cut out: routes, keys and NAT may be among them.
     pub(in crate::policy) fn cut_out(&mut self, chapters: &[Chapter]) {
         self.hidden.extend(chapters);
-        self.other_keys |= chapters.contains(&Chapter::Ike);
+        self.other_keys |= chapters.contains(&Chapter::Ike) || chapters.contains(&Chapter::Policies);
         let routes = chapters.contains(&Chapter::Routes);
         (self.other_routes, self.other_nat) = (self.other_routes || routes, self.other_nat || routes);
     }

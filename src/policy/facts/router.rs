@@ -343,9 +343,9 @@ pub struct IkePolicy {
     pub authentication: Option<String>,
     /// Its lines.
     pub cites: Vec<Cite>,
-    /// Whether lines of it were cut out of the text.
+    /// What it may say in lines that were cut out or cannot be read: encryption, hash, group, authentication.
     #[serde(skip)]
-    pub cut: bool,
+    pub unsure: [bool; 4],
 }
 
 /// Which kind of display an SA was read from.

@@ -25,6 +25,10 @@ const MASKS: [&str; 14] = [
     "anonymized",
 ];
 
+/// Words in capitals that people write where a key was.
+const PLACES: [&str; 9] =
+    ["KEY", "SECRET", "PSK", "PASSWORD", "PRESHAREDKEY", "PRE-SHARED-KEY", "PRESHARED", "IKEKEY", "MYKEY"];
+
 /// A key as it was typed. No output, error or debug text shows anything of it; it has no other use than comparison.
 #[derive(Clone)]
 pub struct Secret {
@@ -74,7 +78,10 @@ impl Secret {
         let mut octets = text.bytes();
         let first = octets.next();
         let one = first.is_some_and(|first| b"*xX.#-_?".contains(&first)) && octets.all(|b| Some(b) == first);
-        enclosed || one || MASKS.contains(&text.to_ascii_lowercase().as_str())
+        // Characters of which none is a letter or a digit, as an ellipsis or bullets.
+        let foreign = !text.is_empty() && text.chars().all(|c| !c.is_ascii() && !c.is_alphanumeric());
+        let named = PLACES.contains(&text);
+        enclosed || one || foreign || named || MASKS.contains(&text.to_ascii_lowercase().as_str())
     }
 
     /// Whether it is certainly another key than `other`: both can be compared. A phrase says nothing of the key that is made of it.
@@ -175,8 +182,12 @@ mod tests {
                 && !Secret::new("11").same_but_parity(&Secret::new("13"))
         );
         let masked = |text| Secret::new(text).is_masked();
-        assert!(["********", "<removed>", "xxxx", "[hidden]", "REDACTED"].into_iter().all(masked));
-        assert!(!["cisco123", "aaaa", "a1b2", "XyX"].into_iter().any(masked));
+        assert!(
+            ["********", "<removed>", "xxxx", "[hidden]", "REDACTED", "\u{2026}", "...", "SECRET"]
+                .into_iter()
+                .all(masked)
+        );
+        assert!(!["cisco123", "aaaa", "a1b2", "XyX", "secret", "Key"].into_iter().any(masked));
         assert_eq!(serde_json::to_string(&key).unwrap(), "null");
         for shown in [format!("{key}"), format!("{key:?}"), format!("{:?}", Some(vec![key]))] {
             assert!(!shown.to_lowercase().contains("a1b2") && !shown.contains('1'), "{shown}");

@@ -239,7 +239,7 @@ fn add_manual(
             src,
             dst,
             suite: ios_suite(&words),
-            mode: sets.iter().find_map(|set| set.mode.as_ref().map(|(mode, _)| *mode)).or(Some(Mode::Tunnel)),
+            mode: mode_of(&sets),
             udp: false,
             // Manual keys have no extended numbers (RFC 4303 section 2.2.1: they are negotiated).
             numbering: Numbering::Plain,
@@ -253,6 +253,12 @@ fn add_manual(
             cites,
         });
     }
+}
+
+/// The mode of transform sets; one of which all lines are known and none says a mode has tunnel mode.
+fn mode_of(sets: &[&crate::policy::TransformSet]) -> Option<Mode> {
+    let said = sets.iter().find_map(|set| set.mode.as_ref().map(|(mode, _)| *mode));
+    said.or((!sets.is_empty() && sets.iter().all(|set| !set.cut)).then_some(Mode::Tunnel))
 }
 
 /// With several transform sets, which one is taken is known only to the routers.
@@ -279,7 +285,7 @@ fn add_negotiable(
                     dst: Some(dst),
                     words: set.words.clone(),
                     suite: ios_suite(&set.words),
-                    mode: set.mode.as_ref().map(|(mode, _)| *mode).or(Some(Mode::Tunnel)),
+                    mode: mode_of(&sets),
                     udp: false,
                     numbering: Numbering::Unsaid,
                     tfc: 0,

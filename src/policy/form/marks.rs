@@ -1,5 +1,7 @@
 //! Marks before, in and around lines: overwritten pager prompts, quotes, line numbers, marks of a diff, prefixes of a log.
 
+use super::snip;
+
 /// Lines of which this many in a hundred have a mark are marked; the rest is what somebody wrote between them.
 const MOST: usize = 90;
 
@@ -116,7 +118,9 @@ fn diff(lines: &mut Vec<(u32, String)>) {
         return;
     }
     let mark = |line: &str, mark: &str| line.starts_with(mark);
-    lines.retain(|(_, line)| !mark(line, "-") && !mark(line, "+++") && !mark(line, "@@") && !mark(line, "!Context"));
+    lines.retain(|(_, line)| {
+        (!mark(line, "-") || snip::is_cut(line)) && !mark(line, "+++") && !mark(line, "@@") && !mark(line, "!Context")
+    });
     for (_, line) in lines.iter_mut() {
         if let Some(added) = line.strip_prefix('+') {
             *line = added.to_owned();
@@ -126,7 +130,7 @@ fn diff(lines: &mut Vec<(u32, String)>) {
 
 /// Whether lines are a whole diff without its headings: each begins with a mark or the blank that stands for none.
 fn is_bare_diff(lines: &[(u32, String)]) -> bool {
-    let some = || lines.iter().filter(|(_, line)| !line.trim().is_empty());
+    let some = || lines.iter().filter(|(_, line)| !line.trim().is_empty() && !snip::is_cut(line));
     let count = |mark: char| some().filter(|(_, line)| line.starts_with(mark)).count();
     let (kept, added, removed) = (count(' '), count('+'), count('-'));
     added + removed > 0 && kept > added + removed && kept + added + removed == some().count()

@@ -1,7 +1,7 @@
 //! Chapters of which lines may be cut out of a text. IOS writes its configuration in one order: lines that are missing at a place
 //! belong to the chapters from that of the line before to that of the line after.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Line, Pasted, line, snip};
 use crate::policy::read::cisco::whole;
@@ -11,7 +11,9 @@ use crate::policy::read::cisco::whole;
 pub(in crate::policy) enum Chapter {
     /// Version, services, name, users.
     Head,
-    /// Policies and pre-shared keys of IKE.
+    /// Keyrings, proposals and policies of IKE.
+    Policies,
+    /// Pre-shared keys of IKE, and what else there is of it.
     Ike,
     /// Transform sets and profiles.
     Sets,
@@ -26,24 +28,38 @@ pub(in crate::policy) enum Chapter {
     End,
 }
 
-use Chapter::{End, Head, Ike, Interfaces, Lists, Maps, Routes, Sets};
+use Chapter::{End, Head, Ike, Interfaces, Lists, Maps, Policies, Routes, Sets};
 
-const ALL: [Chapter; 8] = [Head, Ike, Sets, Maps, Interfaces, Routes, Lists, End];
+/// All of them.
+pub(in crate::policy) const ALL: [Chapter; 9] = [Head, Policies, Ike, Sets, Maps, Interfaces, Routes, Lists, End];
 
 /// Words of a line that are looked at.
 const WORDS: usize = 5;
 
 /// Beginnings of lines of the first and of the last chapter.
-const HEAD: [&str; 6] = ["version", "hostname", "service", "aaa", "boot-start-marker", "username"];
+const HEAD: [&str; 7] = ["version", "ASA", "hostname", "service", "aaa", "boot-start-marker", "username"];
 const LAST: [&str; 7] = ["route-map", "snmp-server", "control-plane", "line", "banner", "ntp", "end"];
 
 impl Chapter {
+    /// What all headings of a chapter have in common, where they have.
+    pub(in crate::policy) const fn heading(self) -> Option<&'static str> {
+        match self {
+            Policies | Ike => Some("crypto "),
+            Sets => Some("crypto ipsec "),
+            Maps => Some("crypto map "),
+            Interfaces => Some("interface "),
+            Lists => Some("access-list "),
+            Head | Routes | End => None,
+        }
+    }
+
     /// The chapter that a line of a configuration begins or belongs to; `None` for lines within blocks.
     fn of(text: &str) -> Option<Self> {
         let words = whole(&text.split(' ').take(WORDS).collect::<Vec<_>>());
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
-            ["crypto", "isakmp" | "keyring" | "ikev1" | "ikev2", ..] => Some(Ike),
+            ["crypto", "isakmp", "policy", ..] | ["crypto", "keyring" | "ikev1" | "ikev2", ..] => Some(Policies),
+            ["crypto", "isakmp", ..] => Some(Ike),
             ["crypto", "ipsec", "transform-set" | "profile" | "ikev1" | "ikev2", ..] => Some(Sets),
             ["crypto", "map" | "dynamic-map", _, _, ..] => Some(Maps),
             ["interface", _, ..] => Some(Interfaces),
@@ -53,6 +69,7 @@ impl Chapter {
             | ["router", _, ..] => Some(Routes),
             ["ip" | "ipv6", "access-list", ..] | ["access-list", _, ..] => Some(Lists),
             [first, ..] if LAST.contains(first) => Some(End),
+            [":", "end"] => Some(End),
             [first, ..] if HEAD.contains(first) => Some(Head),
             _ => None,
         }
@@ -63,6 +80,10 @@ impl Chapter {
 #[derive(Default, Debug)]
 pub(in crate::policy) struct Missing {
     marks: BTreeMap<usize, Vec<Chapter>>,
+    /// Marks in what follows a prompt, where nothing of a configuration does.
+    outputs: BTreeSet<usize>,
+    /// Chapters that a configuration lacks that ends, before its end, where a prompt or another configuration begins.
+    before: BTreeMap<usize, Vec<Chapter>>,
     /// Chapters that a text lacks that ends before its configuration.
     pub(in crate::policy) tail: Option<Vec<Chapter>>,
 }
@@ -86,22 +107,51 @@ impl Missing {
             // Another configuration begins, or the output of a command.
             let anew = prompted || chapter == Some(Head) && last.is_some_and(|last| last > Head);
             if anew || chapter.is_some() {
-                let ends = rest == "end";
+                let ends = matches!(rest, "end" | ": end");
                 placed.push(Placed { at, chapter, anew, ends });
             }
         }
         for at in (0..lines.len()).filter(|at| lines.get(*at).is_some_and(is_mark)) {
-            missing.marks.insert(at, between(&placed, at));
+            missing.marks.insert(at, around(lines, &placed, at));
+            if in_output(&placed, at) {
+                missing.outputs.insert(at);
+            }
         }
-        let first = placed.iter().rposition(|one| one.anew).unwrap_or(0);
-        let last = placed.get(first..).unwrap_or_default();
-        let from = last.first().map_or(0, |one| one.at);
-        let begun = text.paged || lines.iter().skip(from).filter_map(plain).any(begins);
-        let open = last.iter().any(|one| one.chapter > Some(Head)) && !last.iter().any(|one| one.ends);
-        if begun && open {
-            missing.tail = Some(between(&placed, lines.len()));
+        let mut starts: Vec<usize> = placed.iter().enumerate().filter(|(_, one)| one.anew).map(|(n, _)| n).collect();
+        if starts.first() != Some(&0) {
+            starts.insert(0, 0);
+        }
+        for (n, start) in starts.iter().enumerate() {
+            let end = starts.get(n + 1).copied().unwrap_or(placed.len());
+            let part = placed.get(*start..end).unwrap_or_default();
+            let from = part.first().map_or(0, |one| if n == 0 { 0 } else { one.at });
+            let next = placed.get(end).map(|one| one.at);
+            let to = next.unwrap_or(lines.len());
+            let paged = text.paged && next.is_none();
+            let begun = paged || lines.get(from..to).unwrap_or_default().iter().filter_map(plain).any(begins);
+            let open = part.iter().any(|one| one.chapter > Some(Head)) && !part.iter().any(|one| one.ends);
+            if begun && open {
+                let chapters = between(&placed, to);
+                match next {
+                    Some(next) if lines.get(next).is_some_and(leaves) => {
+                        missing.before.insert(next, chapters);
+                    }
+                    Some(_) => {}
+                    None => missing.tail = Some(chapters),
+                }
+            }
         }
         missing
+    }
+
+    /// Whether a mark stands in the output of a command, and in no configuration.
+    pub(in crate::policy) fn is_output(&self, mark: usize) -> bool {
+        self.outputs.contains(&mark)
+    }
+
+    /// The chapters that the configuration before a line lacks.
+    pub(in crate::policy) fn before(&self, line: usize) -> Option<&[Chapter]> {
+        self.before.get(&line).map(Vec::as_slice)
     }
 
     /// The chapters of which lines may have stood where a mark is.
@@ -127,10 +177,44 @@ fn plain(line: &Line) -> Option<&str> {
     Some(line::prompt(text).map_or(text, |(_, rest)| rest))
 }
 
+/// Lines of a block that its heading is looked for in.
+const BLOCK: usize = 64;
+
+/// The chapters of which lines may have stood where a mark is.
+fn around(lines: &[Line], placed: &[Placed], mark: usize) -> Vec<Chapter> {
+    let mut hidden = between(placed, mark);
+    let mut before = lines.get(..mark).unwrap_or_default().iter().rev().take(BLOCK);
+    let heading = before.find(|line| !line.indented && !is_mark(line)).and_then(plain);
+    // A mark within a block of another kind hides lines of that block: nothing parts it from them, and no other block goes on behind it.
+    let parted = |at: usize| lines.get(at).is_some_and(|line| line.parted);
+    let next = lines.get(mark + 1).and_then(plain);
+    let within = !parted(mark) && (parted(mark + 1) || next.is_some_and(|next| Chapter::of(next).is_none()));
+    if within && heading.and_then(Chapter::of) != Some(Policies) {
+        hidden.retain(|chapter| *chapter != Policies);
+    }
+    hidden
+}
+
+/// Whether a mark stands in what follows a prompt, where nothing of a configuration does.
+fn in_output(placed: &[Placed], mark: usize) -> bool {
+    let split = placed.partition_point(|one| one.at < mark);
+    let (before, after) = placed.split_at_checked(split).unwrap_or_default();
+    let mut since = before.iter().rev().take_while(|one| !one.anew).chain(after.iter().take_while(|one| !one.anew));
+    let prompt = before.iter().rfind(|one| one.anew).is_some_and(|one| one.chapter.is_none());
+    prompt && since.all(|one| one.chapter.is_none())
+}
+
+/// Whether a line belongs to the configuration before it in no case: it has a prompt, or stands at the beginning of another one.
+fn leaves(line: &Line) -> bool {
+    let prompted = line.text.as_deref().is_some_and(|text| line::prompt(text).is_some());
+    prompted || plain(line).is_some_and(begins)
+}
+
 /// Whether a line stands at the beginning of a whole configuration.
 fn begins(text: &str) -> bool {
     let number = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     text.strip_prefix("version ").is_some_and(number)
+        || text.strip_prefix("ASA Version ").is_some_and(number)
         || text.starts_with("Current configuration")
         || text.starts_with("Building configuration")
 }
@@ -167,6 +251,16 @@ mod tests {
         let text = form::pasted(text.as_bytes());
         let missing = Missing::of(&text);
         (missing.marks.into_values().collect(), missing.tail)
+    }
+
+    #[test]
+    fn a_configuration_that_a_prompt_ends_lacks_its_tail() {
+        let before = |text: &str| Missing::of(&form::pasted(text.as_bytes())).before;
+        let text = "R1#show run\nversion 15.7\nhostname R1\ninterface Gi0/0\n ip address 10.0.0.1 255.0.0.0\n";
+        let hidden: Vec<Vec<Chapter>> = before(&format!("{text}R1#\n")).into_values().collect();
+        assert_eq!(hidden, [vec![Sets, Maps, Interfaces, Routes, Lists, End]]);
+        assert!(before(&format!("{text}end\nR1#\n")).is_empty());
+        assert!(before("R1#show clock\nR1#\n").is_empty());
     }
 
     #[test]

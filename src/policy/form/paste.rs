@@ -1,5 +1,6 @@
 //! An input, line by line: each line goes to the reader that understands it.
 
+use super::filter::Filter;
 use super::order::Missing;
 use super::parts::Parts;
 use super::{Pasted, line};
@@ -66,6 +67,8 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
         active: Active::Nobody,
         indents: false,
         displayed: false,
+        configured: false,
+        part: None,
     };
     let text = form::pasted(text);
     let lines = &text.lines;
@@ -76,8 +79,13 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
     for (at, line) in lines.iter().enumerate() {
         builder.at(line.number);
         if parts.begins(at) {
+            paste.part_ends(builder);
             builder.another();
             paste.active = Active::Nobody;
+        }
+        if let Some(chapters) = missing.before(at) {
+            builder.cut_out(chapters);
+            paste.left_open(line.parted, builder);
         }
         builder.set_netmasks(parts.netmasks(at));
         if line.parted {
@@ -85,12 +93,10 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
         }
         match &line.text {
             // The output of a command is no configuration.
-            Some(text) if text == form::snip::MARK && paste.displayed && paste.active == Active::Nobody => {}
+            Some(text) if text == form::snip::MARK && paste.is_output(missing.is_output(at)) => {}
             Some(text) if text == form::snip::MARK => {
                 builder.cut_out(missing.at(at));
-                if paste.active == Active::Cisco {
-                    paste.cisco.cut_out(line.parted, builder);
-                }
+                paste.cut_out(line.parted, builder);
             }
             Some(text) => match paste.line(text, builder) {
                 Read::Understood => builder.understood(),
@@ -103,6 +109,9 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
                 builder.beyond(&format!("a line of more than {MAX_LINE} bytes is skipped"));
                 builder.skipped(true);
             }
+        }
+        if paste.part.as_ref().is_some_and(|part| !part.whole_blocks) {
+            paste.cisco.left_behind(builder);
         }
     }
     paste.end(&text, &missing, builder);
@@ -122,9 +131,30 @@ struct Paste {
     indents: bool,
     /// Whether the last command of the session displays something else than a configuration.
     displayed: bool,
+    /// Whether it displays a configuration.
+    configured: bool,
+    /// What of a configuration the last command displays, where that is a part.
+    part: Option<Filter>,
 }
 
 impl Paste {
+    /// A part of a configuration is displayed from here on.
+    fn part(&mut self, filter: Filter, builder: &mut Builder) {
+        self.cisco.ended();
+        builder.part(&filter);
+        self.part = Some(filter);
+    }
+
+    /// What follows belongs to no part of a configuration any more.
+    fn part_ends(&mut self, builder: &mut Builder) {
+        let Some(part) = self.part.take() else { return };
+        self.cisco.ended();
+        if !part.whole_blocks {
+            self.cisco.left_behind(builder);
+        }
+        builder.part_ends();
+    }
+
     /// The text ends here.
     fn end(&mut self, text: &Pasted, missing: &Missing, builder: &mut Builder) {
         let last = text.lines.last().and_then(|line| line.text.as_deref()).unwrap_or_default();
@@ -139,6 +169,7 @@ impl Paste {
         } else if self.active == Active::Cisco && !text.parted && prompted.is_none() && command(rest).is_none() {
             self.cisco.left_open(builder);
         }
+        self.part_ends(builder);
     }
 
     /// Whether what a line says that nobody reads may matter.
@@ -168,31 +199,67 @@ impl Paste {
         }
     }
 
+    /// Whether a mark stands in the output of a command that displays no configuration.
+    fn is_output(&self, follows: bool) -> bool {
+        self.active == Active::Nobody && (self.displayed || follows && !self.configured)
+    }
+
+    /// Lines were cut out here.
+    fn cut_out(&mut self, parted: bool, builder: &mut Builder) {
+        match self.active {
+            Active::Cisco => self.cisco.cut_out(parted, builder),
+            Active::Xfrm => self.xfrm.cut_out(builder),
+            Active::Show | Active::Other(_) => {
+                if let Some(router) = builder.continues() {
+                    router.forwarding.cut_display = true;
+                }
+            }
+            Active::Nobody | Active::Swanctl => {}
+        }
+    }
+
+    /// A configuration ends here although it is not at its end.
+    fn left_open(&mut self, parted: bool, builder: &mut Builder) {
+        if self.active == Active::Cisco && !parted {
+            self.cisco.left_open(builder);
+        }
+    }
+
+    /// What follows a prompt: a command, unless the prompt is one of the configuration mode.
+    fn prompted(&mut self, prompt: &line::Prompt, text: &str, builder: &mut Builder) -> Option<Read> {
+        self.part_ends(builder);
+        if let Some(host) = &prompt.host {
+            builder.prompt(host, prompt.configuring);
+        }
+        if let Some(read) = self.xfrm.command(text, builder) {
+            return Some(read);
+        }
+        if !prompt.configuring {
+            self.active = Active::Nobody;
+            self.configured = false;
+            if let Some(command) = command(text) {
+                self.configured = command != Command::Other;
+                if let Some(host) = netns(text) {
+                    builder.prompt(host, false);
+                }
+                self.displayed = command == Command::Other;
+                match command {
+                    Command::Part(filter) => self.part(filter, builder),
+                    Command::Configuration => builder.configuration(),
+                    Command::Other => {}
+                }
+                return Some(Read::Understood);
+            }
+        }
+        text.is_empty().then_some(Read::Understood)
+    }
+
     fn line(&mut self, text: &str, builder: &mut Builder) -> Read {
         let mut text = text;
         if let Some((prompt, rest)) = line::prompt(text) {
-            if let Some(host) = &prompt.host {
-                builder.prompt(host, prompt.configuring);
-            }
             text = rest;
-            if let Some(read) = self.xfrm.command(text, builder) {
+            if let Some(read) = self.prompted(&prompt, text, builder) {
                 return read;
-            }
-            if !prompt.configuring {
-                self.active = Active::Nobody;
-                if let Some(command) = command(text) {
-                    if let Some(host) = netns(text) {
-                        builder.prompt(host, false);
-                    }
-                    self.displayed = command == Command::Other;
-                    if command == Command::Configuration {
-                        builder.configuration();
-                    }
-                    return Read::Understood;
-                }
-            }
-            if text.is_empty() {
-                return Read::Understood;
             }
         } else if let Some(read) = self.xfrm.command(text, builder) {
             return read;
@@ -201,9 +268,12 @@ impl Paste {
         {
             // `end`, `exit` and `set` are commands of other makers, too.
             return Read::Understood;
-        } else if command(text).is_some() {
+        } else if let Some(command) = command(text) {
             if text == "end" {
                 self.cisco.ended();
+            } else if let Command::Part(filter) = command {
+                self.part_ends(builder);
+                self.part(filter, builder);
             }
             return Read::Understood;
         }
@@ -264,9 +334,11 @@ fn others() -> Vec<Box<dyn Reader>> {
 }
 
 /// A command whose output follows.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Command {
     Configuration,
+    /// A part of one.
+    Part(Filter),
     Other,
 }
 
@@ -277,7 +349,14 @@ fn command(text: &str) -> Option<Command> {
     match first {
         "sh" | "sho" | "show" => {
             let configuration = second.starts_with("run") || second.starts_with("start");
-            Some(if configuration { Command::Configuration } else { Command::Other })
+            // `show run|s crypto`
+            let behind = text.split_once(first).map_or("", |(_, behind)| behind.trim_start());
+            let rest = behind.find(['|', ' ']).and_then(|at| behind.get(at..)).unwrap_or_default();
+            Some(match configuration.then(|| Filter::of(rest)) {
+                Some(Some(filter)) => Command::Part(filter),
+                Some(None) => Command::Configuration,
+                None => Command::Other,
+            })
         }
         "conf" | "configure" | "clear" | "end" | "exit" | "swanctl" | "enable" | "terminal" | "ping" | "wr"
         | "write" => Some(Command::Other),

@@ -1,5 +1,7 @@
 //! Marks that stand for what was cut out of a paste: `<snip>`, `<omitted>`.
 
+use super::line;
+
 /// What such marks say.
 const CUT: [&str; 14] = [
     "snip",
@@ -104,16 +106,49 @@ fn marks(lines: &[(u32, String)]) -> Vec<u32> {
     found
 }
 
-/// How many lines the text of a banner has that begins here: up to the next line with its delimiter.
+/// How many lines the text of a banner has that begins here: up to the next line with its delimiter. A letter or a digit delimits only
+/// where it stands alone: ASA has banners without delimiters, each of one line.
 fn banner(line: &str, after: &[(u32, String)]) -> Option<usize> {
-    let rest = line.trim_start().strip_prefix("banner ")?;
-    let text = rest.trim_start().split_once(' ')?.1.trim_start();
-    let delimiter = if text.starts_with('^') { text.get(..2)? } else { text.get(..text.chars().next()?.len_utf8())? };
-    if text.get(delimiter.len()..)?.contains(delimiter) {
+    let line = line.trim_start();
+    let rest = line::prompt(line).map_or(line, |(_, rest)| rest).strip_prefix("banner ")?.trim_start();
+    let text = rest.split_once(' ').filter(|(kind, _)| kind.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-'));
+    let text = text.map_or(rest, |(_, text)| text.trim_start());
+    let first = text.chars().next()?;
+    let delimiter = if text.starts_with("^C") { text.get(..2)? } else { text.get(..first.len_utf8())? };
+    let behind = text.get(delimiter.len()..)?;
+    if first.is_alphanumeric() && !behind.is_empty() {
+        return None;
+    }
+    if behind.contains(delimiter) {
         return Some(0);
     }
     let end = after.iter().take(BANNER).position(|(_, line)| line.contains(delimiter))?;
     Some(end + 1)
+}
+
+/// The delimiter of a banner that begins in a line, where a line of it alone says nothing else.
+pub(super) fn delimiter(octets: &[u8]) -> Option<u8> {
+    let text = octets.windows(7).position(|seven| seven == b"banner ").and_then(|at| octets.get(at..))?;
+    let delimiter = text.iter().copied().find(|octet| matches!(octet, b'#' | b'!'))?;
+    (text.iter().filter(|octet| **octet == delimiter).count() == 1).then_some(delimiter)
+}
+
+/// Takes out the texts of banners, which may be anything.
+pub(super) fn take_out_banners(lines: &mut Vec<(u32, String)>) {
+    let mut texts: Vec<(u32, u32)> = Vec::new();
+    let mut at = 0;
+    while let Some((number, line)) = lines.get(at) {
+        let length = banner(line, lines.get(at + 1..).unwrap_or_default()).unwrap_or_default();
+        if let Some((last, _)) = lines.get(at + length).filter(|_| length > 0) {
+            texts.push((*number, *last));
+        }
+        at += length + 1;
+    }
+    let within = |number: u32| {
+        let next = texts.partition_point(|(heading, _)| *heading < number);
+        next.checked_sub(1).and_then(|one| texts.get(one)).is_some_and(|(_, last)| number <= *last)
+    };
+    lines.retain(|(number, _)| !within(*number));
 }
 
 /// Whether a line is the heading of the marks of a `ping`.
@@ -126,7 +161,7 @@ fn is_dotted(line: &str) -> bool {
 }
 
 /// Whether a line says that others were cut out here.
-fn is_cut(line: &str) -> bool {
+pub(super) fn is_cut(line: &str) -> bool {
     let line = line.trim();
     if line.len() > LONGEST {
         return false;
@@ -134,6 +169,10 @@ fn is_cut(line: &str) -> bool {
     let text = line.trim_start_matches(['!', '#', ' ']);
     if matches!(text.trim_matches(['.', '<', '>', '[', ']', '(', ')']), "") {
         return text.contains("...");
+    }
+    let dots = text.bytes().all(|b| matches!(b, b'.' | b' ')) && text.bytes().filter(|b| *b == b'.').count() > 2;
+    if dots || is_scissors(text) {
+        return true;
     }
     if text.trim_matches('\u{2026}').is_empty() {
         return !text.is_empty();
@@ -144,6 +183,14 @@ fn is_cut(line: &str) -> bool {
     let enclosed = text.starts_with(['<', '[', '(', '{']) && text.ends_with(['>', ']', ')', '}']);
     let only = words.iter().all(|word| CUT.contains(word) || BESIDE.contains(word));
     words.len() <= 6 && (enclosed || only) && words.iter().any(|word| says(&word))
+}
+
+/// `-----8<-----`, with or without a word beside it.
+fn is_scissors(text: &str) -> bool {
+    let core: String = text.chars().filter(|c| !matches!(c, '-' | '=' | '~' | '_' | ' ' | '.')).collect();
+    let core = core.to_ascii_lowercase().replace("snip", "").replace("cuthere", "").replace("cut", "");
+    let whole = core.replace("8<", "").replace(">8", "").replace("%<", "").replace(['\u{2702}', '\u{2704}'], "");
+    whole.is_empty() && !core.is_empty()
 }
 
 /// The word in angle brackets that a line begins with, and what follows.

@@ -117,7 +117,8 @@ fn flow_problem(view: &View<'_>, flows: &Flows<'_>, at: usize, flow: &Flow) -> O
             let severity = if few { Severity::Note } else { Severity::Warning };
             Some(problem(evidence).severity(severity))
         }
-        _ if flow.unsent() > 0 => {
+        // SAs that are not in the display may have been cut out of it.
+        _ if flow.unsent() > 0 && (!is_cut(view, at) || is_complete(view, at, flow)) => {
             let (what, severity) = unsent(host, flow, is_complete(view, at, flow));
             Some(problem(format!("{counted}: {what}.")).severity(severity))
         }
@@ -127,6 +128,11 @@ fn flow_problem(view: &View<'_>, flows: &Flows<'_>, at: usize, flow: &Flow) -> O
         ),
         _ => None,
     }
+}
+
+/// Whether lines of a router's display were cut out.
+fn is_cut(view: &View<'_>, at: usize) -> bool {
+    view.policies.routers.get(at).is_some_and(|router| router.forwarding.cut_display)
 }
 
 /// Whether the display has SAs of both ways between the ends of a flow.

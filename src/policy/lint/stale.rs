@@ -68,7 +68,8 @@ fn comparable<'s>(view: &View<'_>, router: usize, stated: &[&'s Stated]) -> Vec<
 fn display(view: &View<'_>, router: usize, stated: &[&Stated], all: &BTreeMap<usize, Vec<&Stated>>) -> Option<Problem> {
     let stated = &comparable(view, router, stated)[..];
     let (configured, in_force) = (spis(stated, Basis::Manual), spis(stated, Basis::InForce));
-    if configured.is_empty() || in_force.is_empty() {
+    let cut = view.policies.routers.get(router).is_some_and(|router| router.forwarding.cut_display);
+    if configured.is_empty() || in_force.is_empty() || cut {
         return None;
     }
     let name = view.name(router);

@@ -133,21 +133,25 @@ pub(in crate::policy) struct Cisco {
     range: Vec<String>,
     /// The list that the last line named, where it was one of a list by number.
     listed: Option<String>,
+    /// The map entry that the last line named, where it was one of an entry by number.
+    entry: Option<usize>,
     /// Whether lines were cut out directly before the present one.
     cut: bool,
+    /// The block of the line before, in a display of single lines.
+    piece: Block,
 }
 
 impl Cisco {
     /// A line that begins a block, or stands for itself.
     pub(in crate::policy) fn open(&mut self, words: &[&str], builder: &mut Builder) -> Read {
         self.left = None;
-        let before = std::mem::take(&mut self.listed);
+        let before = (std::mem::take(&mut self.listed), self.entry.take());
         let range = std::mem::take(&mut self.range);
         let read = self.opened(words, builder);
         if read == Read::Understood {
             (self.orphaned, self.cut) = (Block::None, false);
         } else {
-            (self.listed, self.range) = (before, range);
+            ((self.listed, self.entry), self.range) = (before, range);
         }
         read
     }
@@ -156,37 +160,10 @@ impl Cisco {
         let whole = named::addressed(whole(note::without(words)), builder);
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         undo::line(&self.block, &words, builder);
-        match self.uncompared(&words, builder) {
+        match self.undone(&words, builder) {
             Read::Foreign => self.command(&whole.join(" "), &words, builder),
             read => read,
         }
-    }
-
-    /// Commands that are known and not followed: that is said.
-    fn uncompared(&mut self, words: &[&str], builder: &mut Builder) -> Read {
-        let in_interface = matches!(self.block, Block::Interface(_));
-        match words {
-            ["crypto", "keyring", ..]
-            | ["crypto", "ikev2", "keyring", ..]
-            | ["crypto", "ikev1", "policy", ..]
-            | ["tunnel-group", _, "ipsec-attributes"] => {
-                builder.wrong("IKE in these words (keyrings, policies and tunnel groups of ASA) is not compared");
-                ike::elsewhere(builder);
-                self.block = Block::Other;
-            }
-            // An interface has one map and no entry: with a number the command is one of the configuration at large.
-            ["no", "crypto", "map", _, number, ..] if number.parse::<u32>().is_ok() => builder.wrong(map::NOT_UNDONE),
-            ["no", "crypto", "map", ..] if !in_interface => builder.wrong(map::NOT_UNDONE),
-            ["no", "crypto", "isakmp", "enable"] => {
-                let cite = builder.cite("no crypto isakmp enable");
-                if let Some(router) = builder.router() {
-                    router.forwarding.ike_off = Some(cite);
-                }
-            }
-            ["no", "crypto", "ipsec", "transform-set", ..] => builder.wrong(map::NOT_UNDONE),
-            _ => return Read::Foreign,
-        }
-        Read::Understood
     }
 
     /// Whether a line of the present block that no reader takes concerns an SA.
@@ -223,7 +200,10 @@ impl Cisco {
                 self.block = Block::Keys;
                 Read::Understood
             }
-            ["crypto", "pki" | "engine" | "logging", ..] => Read::Understood,
+            ["crypto", "pki" | "engine" | "logging", ..] => {
+                self.block = Block::Other;
+                Read::Understood
+            }
             ["crypto", "ipsec", ..] if irrelevant(words) => Read::Understood,
             ["crypto", ..] => self.other(),
             ["interface", _, ..] | ["default", "interface", _, ..] => self.interface(words, builder),
@@ -234,7 +214,9 @@ impl Cisco {
                 Read::Understood
             }
             ["authentication" | "encryption" | "area" | "ospfv3", ..] => link::line(None, words, builder),
-            ["ip" | "ipv6", "access-list", ..] | ["access-list", ..] => self.acl(text, words, builder),
+            ["ip" | "ipv6", "access-list", ..] | ["access-list", ..] | ["Extended", "IP", "access", "list", _] => {
+                self.acl(text, words, builder)
+            }
             ["ip" | "ipv6", "route" | "default-gateway" | "default-network", ..] => {
                 self.block = Block::None;
                 forwarding::route(words, builder)
@@ -264,6 +246,14 @@ impl Cisco {
         let whole = keywords::expanded(self.block.context(), note::without(words));
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         let (text, words) = (whole.join(" "), words.as_slice());
+        if let Block::Map(at) = self.block
+            && self.cut
+            && map::repeats(at, words, builder)
+        {
+            // The heading of another entry was cut out.
+            self.block = Block::Other;
+            return Read::Foreign;
+        }
         undo::line(&self.block, words, builder);
         for name in self.range.clone() {
             undo::line(&Block::Interface(name.clone()), words, builder);
@@ -356,7 +346,12 @@ impl Cisco {
                 let Some(at) = map::entry(name, number, keying, builder) else { return self.other() };
                 self.block = Block::None;
                 let all: Vec<&str> = std::iter::once(*command).chain(rest.iter().copied()).collect();
-                map::line(at, &all, builder)
+                let read = map::line(at, &all, builder);
+                if self.cut {
+                    map::cut_out(at, builder);
+                }
+                self.entry = Some(at);
+                read
             }
             [name, number, kind @ ..] => match map::open(name, number, kind, builder) {
                 Some(at) => {
@@ -392,6 +387,10 @@ impl Cisco {
                     acl::vague(name, builder);
                 }
                 self.listed = Some(name.to_owned());
+                Read::Understood
+            }
+            acl::Opened::Known => {
+                self.block = Block::Other;
                 Read::Understood
             }
             acl::Opened::Foreign => Read::Foreign,

@@ -1,6 +1,7 @@
 //! IKE policies that cannot agree, and pre-shared keys that differ.
 
 use crate::policy::facts::router::{IkeKey, IkePolicy, Keying};
+use crate::policy::form::order::Chapter;
 use crate::policy::lint::{Facing, blame};
 use crate::policy::{Cite, Problem, View, fix};
 
@@ -46,6 +47,12 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     {
         return None;
     }
+    // Another policy may have been cut out of the text.
+    let hidden =
+        |at: usize| view.policies.routers.get(at).is_some_and(|one| one.forwarding.hidden.contains(&Chapter::Policies));
+    if hidden(a) || hidden(b) {
+        return None;
+    }
     let (x, y) = (ours.first()?, theirs.first()?);
     let (a_host, b_host) = (view.name(a), view.name(b));
     let listed: Vec<String> = differences(x, y)
@@ -65,9 +72,10 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     let problem = Problem::new("config-ike-mismatch", evidence)
         .about(format!("{a_host} < > {b_host}"))
         .lines(view.policies, a, &cites(&ours))
-        .lines(view.policies, b, &cites(&theirs))
-        .fix(own, lines);
-    Some(problem)
+        .lines(view.policies, b, &cites(&theirs));
+    // Nothing is typed that only a default stands for.
+    let sure = [x, y].iter().all(|policy| policy.unsure == [false; 4]);
+    Some(if sure { problem.fix(own, lines) } else { problem })
 }
 
 /// How many of a policy's words name what should not be used any more.
@@ -113,8 +121,10 @@ fn authentication(policy: &IkePolicy) -> &str {
 fn differences(x: &IkePolicy, y: &IkePolicy) -> Vec<(&'static str, String, String)> {
     let mut different = Vec::new();
     let said = |policy: &IkePolicy| [&policy.encryption, &policy.hash, &policy.group].map(|list| !list.is_empty());
-    // What a text that was cut does not say has no default.
-    let unsaid = said(x).into_iter().zip(said(y)).map(|(mine, theirs)| x.cut && !mine || y.cut && !theirs);
+    // What is said in lines that were cut out or cannot be read has no default.
+    let missing = |policy: &IkePolicy, number: usize, said: bool| policy.unsure.get(number) == Some(&true) && !said;
+    let both = said(x).into_iter().zip(said(y)).enumerate();
+    let unsaid = both.map(|(number, (mine, theirs))| missing(x, number, mine) || missing(y, number, theirs));
     let names = ["encryption", "hash", "group"].into_iter();
     for (((name, mine), theirs), unsaid) in names.zip(filled(x)).zip(filled(y)).zip(unsaid) {
         // An IKEv2 proposal for AEAD ciphers has no integrity line.
@@ -123,7 +133,7 @@ fn differences(x: &IkePolicy, y: &IkePolicy) -> Vec<(&'static str, String, Strin
             different.push((name, mine.join(" "), theirs.join(" ")));
         }
     }
-    let unsaid = [x, y].into_iter().any(|policy| policy.cut && policy.authentication.is_none());
+    let unsaid = [x, y].into_iter().any(|policy| missing(policy, 3, policy.authentication.is_some()));
     if x.version == 1 && !unsaid && authentication(x) != authentication(y) {
         different.push(("authentication", authentication(x).to_owned(), authentication(y).to_owned()));
     }

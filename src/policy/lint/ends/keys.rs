@@ -54,7 +54,9 @@ impl<'e> Gaps<'e> {
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for (at, router) in view.policies.routers.iter().enumerate() {
+    // Where each line stands for itself, as in Junos, any may have been cut out.
+    let whole = |router: &Router| router.maker.is_none() || !router.forwarding.cut_display;
+    for (at, router) in view.policies.routers.iter().enumerate().filter(|(_, router)| whole(router)) {
         for (number, entry) in router.maps.iter().enumerate().filter(|(_, entry)| entry.keying == Keying::Manual) {
             let there = facing.iter().flat_map(|pair| pair.both_ways()).find(|(here, _)| *here == (at, number));
             let theirs = there.and_then(|(_, there)| Peer::of(view, there));

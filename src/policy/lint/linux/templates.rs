@@ -62,6 +62,10 @@ fn one(view: &View<'_>, hosts: &mut [Host<'_>], place: Wanted, wanted: &mut Vec<
         return;
     };
     let Some(sa) = host.states.get(state).map(|entry| entry.now.clone()) else { return };
+    // The state that is meant may have been cut out of the listing.
+    if view.policies.routers.get(host.router).is_some_and(|one| one.forwarding.cut_display) {
+        return;
+    }
     for attribute in differences(&policy, &template, &sa) {
         verdicts.push(disagree(view, hosts, place, state, (&policy, &template, &sa), attribute));
     }

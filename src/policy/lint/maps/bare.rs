@@ -1,6 +1,7 @@
 //! Crypto maps on an interface that has no address.
 
 use crate::policy::facts::router::Router;
+use crate::policy::form::order::Chapter;
 use crate::policy::lint::maps::placement::carriers;
 use crate::policy::{Problem, View, fix};
 
@@ -18,6 +19,10 @@ pub(super) fn problem(view: &View<'_>, here: (usize, usize), there: (usize, usiz
     }
     let (named, line) = theirs.peers.first()?;
     let meant = router.interfaces.keys().find(|name| router.addresses_of(name).contains(named));
+    // The interface with the address may have been cut out of the text.
+    if meant.is_none() && router.forwarding.hidden.contains(&Chapter::Interfaces) {
+        return None;
+    }
     let (name, far) = (view.name(here.0), view.name(there.0));
     let said = match meant {
         Some(meant) => {

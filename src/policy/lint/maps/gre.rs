@@ -45,6 +45,8 @@ pub(in crate::policy::lint) struct Tunnels<'v> {
     by_source: BTreeMap<Address, Vec<&'v str>>,
     /// How many tunnels lead to an address, protected ones too.
     leading: BTreeMap<Address, usize>,
+    /// Whether a tunnel may lead to any address: the line with its destination may have been cut out.
+    anywhere: bool,
     /// The router's own addresses.
     own: BTreeSet<Address>,
     /// Crypto maps that interfaces carry, and whether a tunnel is among these.
@@ -59,6 +61,7 @@ impl<'v> Tunnels<'v> {
             by_destination: BTreeMap::new(),
             by_source: BTreeMap::new(),
             leading: BTreeMap::new(),
+            anywhere: false,
             own: router.addresses().collect(),
             maps: BTreeMap::new(),
         };
@@ -66,7 +69,10 @@ impl<'v> Tunnels<'v> {
             if let Some((map, _)) = &interface.map {
                 *all.maps.entry(map).or_default() |= interface.tunnel_destination.is_some();
             }
-            let Some((destination, cite)) = &interface.tunnel_destination else { continue };
+            let Some((destination, cite)) = &interface.tunnel_destination else {
+                all.anywhere |= interface.tunnel_source.is_some() && router.forwarding.open.contains(name);
+                continue;
+            };
             *all.leading.entry(*destination).or_default() += 1;
             if interface.protection.is_some() {
                 continue;
@@ -108,7 +114,7 @@ impl<'v> Tunnels<'v> {
 
     /// Whether a tunnel is the only one to its destination: of several, which is meant is not known.
     pub(in crate::policy::lint) fn is_only(&self, tunnel: &Tunnel<'_>) -> bool {
-        self.leading.get(&tunnel.destination) == Some(&1)
+        !self.anywhere && self.leading.get(&tunnel.destination) == Some(&1)
     }
 
     /// Whether an address is one of the router.
@@ -123,6 +129,9 @@ impl<'v> Tunnels<'v> {
 
     /// The only tunnel of each of two routers that leads to the other; `None` where there are several.
     pub(in crate::policy::lint) fn facing(&self, far: &Self) -> Option<(Tunnel<'v>, Tunnel<'v>)> {
+        if self.anywhere || far.anywhere {
+            return None;
+        }
         // The fewer are gone through.
         if far.named.len() < self.named.len() {
             return far.facing(self).map(|(theirs, mine)| (mine, theirs));

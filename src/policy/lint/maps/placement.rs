@@ -66,6 +66,10 @@ fn is_idle(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> bo
     if forwarding.hidden.contains(&Chapter::Interfaces) && router.map_sources.contains_key(&entry.name) {
         return false;
     }
+    // PIX and ASA apply a map in a line beside its own.
+    if router.maker.is_some() && forwarding.hidden.contains(&Chapter::Maps) {
+        return false;
+    }
     let applied = |map: &str| !carriers(router, map).is_empty();
     // The interface that it belongs on may not have been pasted, or not whole.
     if meant(view, at, router, facing).is_none_or(|(interface, _)| forwarding.open.contains(&interface)) {

@@ -44,7 +44,7 @@ fn tunnel_down(
     let same = |one: &&crate::policy::Interface| one.tunnel_destination.as_ref().map(|(far, _)| *far) == end;
     let replaced = router.interfaces.values().filter(same).count() > 1;
     // One to a router that was not given may be a reserve, or not built yet.
-    let given = end.is_some_and(|end| view.owners.contains_key(&end)) || view.policies.routers.len() == 1;
+    let given = end.is_some_and(|end| view.owners.contains_key(&end)) || view.policies.files.len() == 1;
     if replaced
         || !given
         || !routes.any(|route| route.through.as_deref() == Some(name) || route.over.is_some_and(inside))

@@ -1,5 +1,10 @@
 //! Access lists: what goes into the tunnel.
 
+mod numbers;
+
+pub(super) use numbers::{forget, take_out};
+use numbers::{numbered, ordered};
+
 use crate::model::Address;
 use crate::policy::facts::builder::Builder;
 use crate::policy::facts::forwarding::{End, Grouped, like};
@@ -12,6 +17,8 @@ use crate::policy::words::address;
 pub(super) enum Opened {
     /// A named list begins.
     List(String),
+    /// A display of a list that a configuration gives.
+    Known,
     /// A numbered list's line was read.
     Line,
     Foreign,
@@ -19,7 +26,15 @@ pub(super) enum Opened {
 
 pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened {
     match words {
-        ["ip", "access-list", "extended" | "standard", name] | ["ipv6", "access-list", name] => {
+        // `show access-lists`
+        ["Extended", "IP", "access", "list", name]
+            if builder.continues().is_some_and(|router| router.acls.contains_key(*name)) =>
+        {
+            Opened::Known
+        }
+        ["Extended", "IP", "access", "list", name]
+        | ["ip", "access-list", "extended" | "standard", name]
+        | ["ipv6", "access-list", name] => {
             let cite = builder.cite(text);
             if let Some(router) = builder.router() {
                 router.acls.entry((*name).to_owned()).or_insert_with(|| Acl {
@@ -52,13 +67,9 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
 
 /// `permit ip host A host B`, with or without a number before it.
 pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
-    let (all, numbered) = (words, text.starts_with("access-list "));
-    ordered(name, words, builder);
-    let words = match words {
-        ["sequence", _, rest @ ..] => rest,
-        [number, rest @ ..] if number.bytes().all(|b| b.is_ascii_digit()) => rest,
-        words => words,
-    };
+    let (all, by_name) = (words, text.starts_with("access-list "));
+    let place = ordered(name, words, builder);
+    let (_, words) = numbered(words);
     if let [how @ ("permit" | "deny"), rest @ ..] = words
         && rest.contains(&"object-group")
     {
@@ -86,34 +97,16 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
             if let Some(router) = builder.router() {
                 let acl = router.acls.entry(name.to_owned());
                 let acl = acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() });
-                acl.denies.push(Denied { behind: acl.permits.len(), selector, cite });
+                let (behind, at) = place.min((acl.permits.len(), acl.denies.len()));
+                acl.denies.insert(at.min(acl.denies.len()), Denied { behind, selector, cite });
             }
             Read::Understood
         }
         ["permit", rest @ ..] => {
-            permitted(name, numbered, all, rest, builder);
+            permitted(name, by_name, place, all, rest, builder);
             Read::Understood
         }
         _ => Read::Foreign,
-    }
-}
-
-/// Notes where the number of a line says that it stands before one that was read earlier, or at certain times only.
-fn ordered(name: &str, words: &[&str], builder: &mut Builder) {
-    let number = match words {
-        ["sequence", number, ..] | [number, ..] => number.parse::<u32>().ok(),
-        [] => None,
-    };
-    let timed = words.iter().any(|word| matches!(*word, "time-range" | "inactive" | "fragments"));
-    let Some(router) = builder.router() else { return };
-    let last = router.forwarding.sequence.get(name).copied();
-    // The first line without a number is line 10, each further one is the last number plus 10.
-    let own = number.or_else(|| Some(last.unwrap_or_default().saturating_add(10)));
-    if timed || last.zip(own).is_some_and(|(last, own)| own <= last) {
-        router.forwarding.unsure.insert(name.to_owned());
-    }
-    if let Some(own) = own {
-        router.forwarding.sequence.insert(name.to_owned(), own);
     }
 }
 
@@ -128,7 +121,14 @@ fn conditional(name: &str, behind: &[&str], builder: &mut Builder) {
 }
 
 /// A line that permits what it selects; `all` are its words, `numbered` where the list's name stood before them.
-fn permitted(name: &str, numbered: bool, all: &[&str], selecting: &[&str], builder: &mut Builder) {
+fn permitted(
+    name: &str,
+    numbered: bool,
+    place: (usize, usize),
+    all: &[&str],
+    selecting: &[&str],
+    builder: &mut Builder,
+) {
     let Some((selector, behind)) = selector(selecting, builder) else {
         vague(name, builder);
         builder.wrong("an access list line that cannot be read: addresses with wildcard, host, any or a prefix");
@@ -145,9 +145,12 @@ fn permitted(name: &str, numbered: bool, all: &[&str], selecting: &[&str], build
     let cite = builder.cite(&format!("{prefix}{read}"));
     if let Some(router) = builder.router() {
         let acl = router.acls.entry(name.to_owned());
-        acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() })
-            .permits
-            .push((selector, cite));
+        let acl = acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() });
+        let at = place.0.min(acl.permits.len());
+        for denied in acl.denies.iter_mut().skip(place.1) {
+            denied.behind += 1;
+        }
+        acl.permits.insert(at, (selector, cite));
     }
 }
 
@@ -206,21 +209,6 @@ pub(super) fn may_be_entry(text: &str) -> bool {
 pub(super) fn vague(name: &str, builder: &mut Builder) {
     if let Some(router) = builder.router() {
         router.forwarding.vague.insert(name.to_owned());
-    }
-}
-
-/// `no permit ip ...`: the line is gone from its list.
-pub(super) fn take_out(name: &str, words: &[&str], builder: &mut Builder) {
-    let [how @ ("permit" | "deny"), rest @ ..] = words else { return };
-    let Some((selector, _)) = selector(rest, builder) else { return };
-    let Some(acl) = builder.continues().and_then(|router| router.acls.get_mut(name)) else { return };
-    if *how == "deny" {
-        acl.denies.retain(|denied| denied.selector.as_ref() != Some(&selector));
-    } else if let Some(at) = acl.permits.iter().position(|(permit, _)| *permit == selector) {
-        acl.permits.remove(at);
-        for denied in acl.denies.iter_mut().filter(|denied| denied.behind > at) {
-            denied.behind -= 1;
-        }
     }
 }
 

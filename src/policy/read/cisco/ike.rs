@@ -2,11 +2,12 @@
 
 use crate::policy::Net;
 use crate::policy::facts::builder::Builder;
+use crate::policy::facts::forwarding::like;
 use crate::policy::facts::router::{IkeKey, IkePolicy};
 use crate::policy::facts::secret::Secret;
 use crate::policy::form::paste::Read;
 use crate::policy::limits::MAX_BLOCKS;
-use crate::policy::words::address;
+use crate::policy::words::{address, short_for};
 
 pub(super) enum Opened {
     /// A policy begins: its place among the router's.
@@ -59,7 +60,7 @@ fn begin(version: u8, name: &str, text: &str, builder: &mut Builder) -> Opened {
         group,
         authentication: None,
         cites: vec![cite],
-        cut: false,
+        unsure: [false; 4],
     };
     match router.ike.iter().position(|old| old.version == version && old.name == name) {
         Some(at) => Opened::Policy(at),
@@ -81,10 +82,13 @@ fn pre_shared(words: &[&str], builder: &mut Builder) {
         ["6" | "7", rest @ ..] if rest.len() >= 3 => (true, rest),
         words => (false, words),
     };
-    let [key, "address", peer, rest @ ..] = words else {
-        builder.wrong("a pre-shared key without `address PEER` is not read");
-        elsewhere(builder);
-        return;
+    let (key, peer, rest) = match words {
+        [key, place, peer, rest @ ..] if short_for(place, "address", 1) => (key, peer, rest),
+        _ => {
+            builder.wrong("a pre-shared key without `address PEER` is not read");
+            elsewhere(builder);
+            return;
+        }
     };
     let Some(peer) = address(peer) else {
         builder.wrong("a pre-shared key for something that is no address");
@@ -122,29 +126,104 @@ pub(super) fn shown(words: &[&str], builder: &mut Builder) -> Read {
 fn known(word: &str) -> bool {
     let starts = ["des", "3des", "aes", "md5", "sha", "seal", "null", "rsa-", "ecdsa-", "chacha20"];
     let number = word.len() <= 3 && word.bytes().all(|b| b.is_ascii_digit());
-    number || word == "pre-share" || (word.len() <= 18 && starts.iter().any(|start| word.starts_with(start)))
+    number || METHODS.contains(&word) || (word.len() <= 18 && starts.iter().any(|start| word.starts_with(start)))
+}
+
+/// How the ends of IKEv1 prove who they are.
+const METHODS: [&str; 4] = ["pre-share", "rsa-sig", "rsa-encr", "ecdsa-sig"];
+
+/// The lines of a policy, in the order of `IkePolicy::unsure`.
+const LINES: [&str; 4] = ["encryption", "hash", "group", "authentication"];
+
+/// What an IKEv1 policy has in one of its lines; `None` where that is not known.
+fn value(line: &str, words: &[&str]) -> Option<String> {
+    let [first, rest @ ..] = words else { return None };
+    let known = match line {
+        "encryption" => match (*first, rest.first()) {
+            ("aes", Some(bits)) if bits.bytes().all(|b| b.is_ascii_digit()) => {
+                return matches!(*bits, "128" | "192" | "256").then(|| format!("aes {bits}"));
+            }
+            (cipher, _) => matches!(cipher, "des" | "3des" | "aes"),
+        },
+        "hash" => matches!(*first, "md5" | "sha" | "sha256" | "sha384" | "sha512"),
+        "group" => first.len() <= 2 && first.bytes().all(|b| b.is_ascii_digit()),
+        _ => {
+            let mut fitting = METHODS.iter().filter(|method| method.starts_with(first));
+            let only = fitting.next().filter(|_| fitting.next().is_none());
+            return only.map(|method| (*method).to_owned());
+        }
+    };
+    known.then(|| (*first).to_owned())
 }
 
 /// A line of a policy or proposal.
 pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
+    let ["encr" | "encryption" | "hash" | "integrity" | "group" | "authentication" | "lifetime" | "prf", values @ ..] =
+        words
+    else {
+        return Read::Foreign;
+    };
+    if values.is_empty() {
+        return Read::Foreign;
+    }
+    match builder.router().and_then(|router| router.ike.get(at)).map(|policy| policy.version) {
+        Some(1) => line_of_policy(at, words, builder),
+        Some(_) => line_of_proposal(at, words, builder),
+        None => Read::Foreign,
+    }
+}
+
+fn line_of_policy(at: usize, words: &[&str], builder: &mut Builder) -> Read {
+    let [first, values @ ..] = words else { return Read::Foreign };
+    if *first == "lifetime" {
+        return Read::Understood;
+    }
+    let Some(number) = LINES.iter().position(|line| line.starts_with(first)) else { return Read::Foreign };
+    let line = LINES.get(number).copied().unwrap_or_default();
+    let value = value(line, values);
+    // What stands behind the words of such lines may be another command, with a key.
+    let shown = value.as_ref().map_or_else(|| line.to_owned(), |value| format!("{first} {value}"));
+    let cite = builder.cite_made(&shown);
+    if value.is_none() {
+        builder.wrong("a value in an IKE policy that is not known: it is not compared");
+    }
+    let Some(policy) = builder.router().and_then(|router| router.ike.get_mut(at)) else { return Read::Foreign };
+    if let Some(unsure) = policy.unsure.get_mut(number) {
+        *unsure = value.is_none();
+    }
+    match line {
+        "encryption" => policy.encryption = value.into_iter().collect(),
+        "hash" => policy.hash = value.into_iter().collect(),
+        "group" => policy.group = value.into_iter().collect(),
+        _ => policy.authentication = value,
+    }
+    policy.cites.push(cite);
+    Read::Understood
+}
+
+fn line_of_proposal(at: usize, words: &[&str], builder: &mut Builder) -> Read {
     // What stands behind the words of such lines may be another command, with a key.
     let words: Vec<&str> =
         words.iter().enumerate().take_while(|(at, word)| *at == 0 || known(word)).map(|(_, word)| *word).collect();
-    let words = words.as_slice();
     let cite = builder.cite_made(&words.join(" "));
     let Some(policy) = builder.router().and_then(|router| router.ike.get_mut(at)) else { return Read::Foreign };
     let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    match (policy.version, words) {
-        (1, ["encr" | "encryption", cipher @ ..]) => policy.encryption = vec![cipher.join(" ")],
-        (1, ["hash", hash, ..]) => policy.hash = vec![(*hash).to_owned()],
-        (1, ["authentication", method, ..]) => policy.authentication = Some((*method).to_owned()),
-        (1, ["group", group, ..]) => policy.group = vec![(*group).to_owned()],
-        (2, ["encryption", ciphers @ ..]) => policy.encryption.extend(list(ciphers)),
-        (2, ["integrity", hashes @ ..]) => policy.hash.extend(list(hashes)),
-        (2, ["group", groups @ ..]) => policy.group.extend(list(groups)),
-        (_, ["lifetime" | "prf", ..]) => return Read::Understood,
+    match words.as_slice() {
+        ["encr" | "encryption", ciphers @ ..] => policy.encryption.extend(list(ciphers)),
+        ["integrity", hashes @ ..] => policy.hash.extend(list(hashes)),
+        ["group", groups @ ..] => policy.group.extend(list(groups)),
+        ["lifetime" | "prf", ..] => return Read::Understood,
         _ => return Read::Foreign,
     }
     policy.cites.push(cite);
     Read::Understood
+}
+
+/// A line of a policy that is not understood: what its first word speaks of is there and not known.
+pub(super) fn unread(at: usize, text: &str, builder: &mut Builder) {
+    let first = text.split(' ').next().unwrap_or_default().to_ascii_lowercase();
+    let Some(policy) = builder.continues().and_then(|router| router.ike.get_mut(at)) else { return };
+    for (unsure, line) in policy.unsure.iter_mut().zip(LINES) {
+        *unsure |= like(&first, line) || line == "encryption" && like(&first, "encr");
+    }
 }

@@ -216,10 +216,12 @@ pub(super) fn expanded(context: Context, words: &[&str]) -> Vec<String> {
     }
     let lower: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
     let first = lower.first().map_or("", String::as_str);
+    // Within a block nothing else begins with the same letter.
+    let letters = !matches!(context, Context::Global | Context::Interface);
     let begins = |command: &&&str| {
         let word = command.split(' ').next().unwrap_or_default();
         word == first
-            || (word.starts_with(first) && (first.len() > 2 || first == "cr"))
+            || (word.starts_with(first) && (letters || first.len() > 2 || first == "cr"))
             || (word == "#" && is_digits(first))
     };
     let mut live: Vec<Vec<&str>> =
@@ -358,12 +360,13 @@ mod tests {
                 "set session-key outbound esp 300 cipher 7 AB authenticator 7 CD",
             ),
             (Context::Map, "set tr SET", "set transform-set SET"),
-            (Context::Map, "ma addr LIST", "ma addr LIST"),
+            (Context::Map, "ma a LIST", "match address LIST"),
+            (Context::Ike, "gr 14", "group 14"),
+            (Context::Ike, "enc aes 256", "encryption aes 256"),
             (Context::Map, "mat addr LIST", "match address LIST"),
             (Context::Map, "no set pe 10.0.0.1", "no set peer 10.0.0.1"),
             // `set s` may be a key or a lifetime; what follows decides. `set i` may be several things.
             (Context::Map, "set s in esp 4097", "set session-key inbound esp 4097"),
-            (Context::Map, "set s", "set s"),
             (Context::Map, "set i x", "set i x"),
             (Context::Interface, "ip addr 10.0.0.1 255.0.0.0", "ip address 10.0.0.1 255.0.0.0"),
             (Context::Interface, "ip acc 101 in", "ip access-group 101 in"),

@@ -9,7 +9,7 @@ use crate::policy::facts::router::{Keying, MapEntry, Quoted, SessionKey, Unread}
 use crate::policy::facts::secret::Secret;
 use crate::policy::form::paste::Read;
 use crate::policy::limits::MAX_BLOCKS;
-use crate::policy::words::{address, short_for, spi as number};
+use crate::policy::words::{address, is_masked, short_for, spi as number};
 
 /// What follows `set` in an entry without saying anything of what is compared.
 const KNOWN: [&str; 16] = [
@@ -31,7 +31,7 @@ const KNOWN: [&str; 16] = [
     "tfc-packets",
 ];
 
-/// Session keys of an entry that later lines replaced and that are kept.
+/// Replaced session keys of an entry that are kept.
 const MAX_REPLACED: usize = 8;
 
 /// What is said of a line that takes a part of IPsec out of a configuration.
@@ -131,7 +131,9 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
             let gone = address(peer);
             edit(at, builder, |entry| entry.peers.retain(|(peer, _)| Some(*peer) != gone));
         }
-        ["no", "set", "peer" | "transform-set", ..] | ["no", "match", "address", ..] => builder.wrong(NOT_UNDONE),
+        ["no", "set", "transform-set", ..] => edit(at, builder, |entry| entry.transform_sets.clear()),
+        ["no", "match", "address", ..] => edit(at, builder, |entry| entry.acl = None),
+        ["no", "set", "peer", ..] => builder.wrong(NOT_UNDONE),
         ["set", "ikev2", "ipsec-proposal", proposals @ ..] if !proposals.is_empty() => {
             builder.wrong("proposals of IKEv2 (`ikev2 ipsec-proposal`) are not compared");
             edit(at, builder, |entry| entry.unread.proposals = true);
@@ -193,8 +195,9 @@ fn peers(at: usize, words: &[&str], builder: &mut Builder) {
                 });
             }
             None if place > 0 && matches!(*word, "default" | "dynamic") => {}
-            None if place == 0 && is_host_name(word) => {
-                builder.wrong("a peer by its name: its address is not known, and not compared");
+            None if place == 0 && (is_masked(word) || is_host_name(word)) => {
+                let what = if is_masked(word) { "that was made unreadable" } else { "by its name" };
+                builder.wrong(&format!("a peer {what}: its address is not known, and not compared"));
                 edit(at, builder, |entry| entry.unread.peer = true);
             }
             None => {
@@ -251,6 +254,17 @@ pub(super) fn unread(at: usize, text: &str, builder: &mut Builder) {
 /// Lines of an entry were cut out: any part of which nothing was read may have been among them.
 pub(super) fn cut_out(at: usize, builder: &mut Builder) {
     unknown(at, [true; 4], builder);
+}
+
+/// Whether an entry has what a line says already, or comes to its end before: IOS writes its list last.
+pub(super) fn repeats(at: usize, words: &[&str], builder: &mut Builder) -> bool {
+    let Some(entry) = builder.continues().and_then(|router| router.maps.get(at)) else { return false };
+    match words {
+        ["set", "peer", ..] if !entry.peers.is_empty() => true,
+        ["set", "transform-set", ..] if !entry.transform_sets.is_empty() => true,
+        ["set", ..] | ["match", "address", ..] => entry.acl.is_some(),
+        _ => false,
+    }
 }
 
 /// Parts of an entry that may be there, if nothing of them was read.

@@ -43,7 +43,13 @@ pub(super) fn without<'w>(words: &'w [&'w str]) -> &'w [&'w str] {
     }
     // A placeholder such as `<seq>` stands for a word of the command.
     let placeholder = |word: &str| word.starts_with('<') && word.ends_with('>');
+    // What stands in place of further transforms is no note.
+    let cut = |word: &str| word.starts_with("...") || word.starts_with('\u{2026}');
+    let transforms = words.iter().any(|word| ["esp-", "ah-"].iter().any(|start| word.starts_with(start)));
     let mark = |word: &str| {
+        if transforms && cut(word) {
+            return false;
+        }
         let marked = MARKS.iter().any(|mark| word.starts_with(mark)) && !placeholder(word);
         marked || !word.starts_with(|c: char| c.is_ascii())
     };

@@ -3,8 +3,9 @@
 
 use super::{Block, Cisco, acl, ike, map};
 use crate::policy::facts::builder::Builder;
-use crate::policy::facts::router::Interface;
-use crate::policy::words::address;
+use crate::policy::facts::router::{Interface, MapEntry};
+use crate::policy::form::paste::Read;
+use crate::policy::words::{address, short_for};
 
 /// A line that may begin with `no`.
 pub(super) fn line(block: &Block, words: &[&str], builder: &mut Builder) {
@@ -25,7 +26,7 @@ pub(super) fn cut_out(block: &Block, builder: &mut Builder) {
         }
         Block::Ike(at) => {
             if let Some(policy) = builder.continues().and_then(|router| router.ike.get_mut(*at)) {
-                policy.cut = true;
+                policy.unsure = [true; 4];
             }
         }
         _ => {}
@@ -55,6 +56,16 @@ fn global(words: &[&str], builder: &mut Builder) {
     match words {
         ["ip", "nat", "inside", "source", ..] => forwarding.other_nat = true,
         ["ip" | "ipv6", "route", ..] => forwarding.other_routes = true,
+        ["ip", "access-list", "extended" | "standard", name]
+        | ["ipv6", "access-list", name]
+        | ["access-list", name] => {
+            acl::forget(name, builder);
+        }
+        ["access-list", name, "line", _, "extended", line @ ..] | ["access-list", name, "extended", line @ ..] => {
+            without_line(name, line, builder);
+        }
+        // Of a list by number, IOS takes out all lines.
+        ["access-list", name, "permit" | "deny", ..] => acl::forget(name, builder),
         ["ip", "access-list", _, name, ..] | ["ipv6", "access-list", name, ..] | ["access-list", name, ..] => {
             forwarding.unsure.insert((*name).to_owned());
         }
@@ -67,6 +78,17 @@ fn global(words: &[&str], builder: &mut Builder) {
             router.ike_keys.retain(|key| Some(key.peer) != said);
         }
         _ => {}
+    }
+}
+
+/// `no access-list NAME extended permit ...` of ASA: a list without lines is none.
+fn without_line(name: &str, line: &[&str], builder: &mut Builder) {
+    let known = acl::take_out(name, line, builder);
+    let Some(router) = builder.continues() else { return };
+    if !known {
+        router.forwarding.unsure.insert(name.to_owned());
+    } else if router.acls.get(name).is_some_and(|list| list.permits.is_empty() && list.denies.is_empty()) {
+        acl::forget(name, builder);
     }
 }
 
@@ -98,8 +120,13 @@ fn within(block: &Block, words: &[&str], builder: &mut Builder) {
             }
         }
         Block::Acl(name) if entry => {
-            forwarding.unsure.insert(name.clone());
-            acl::take_out(name, words, builder);
+            let by_number = matches!(words, [first, ..] if first.bytes().all(|b| b.is_ascii_digit()))
+                || words.starts_with(&["sequence"]);
+            let known = acl::take_out(name, words, builder);
+            if let Some(router) = builder.continues().filter(|_| !known) {
+                let list = if by_number { &mut router.forwarding.vague } else { &mut router.forwarding.unsure };
+                list.insert(name.clone());
+            }
         }
         Block::Group(name) if entry => {
             forwarding.groups.remove(name);
@@ -109,6 +136,75 @@ fn within(block: &Block, words: &[&str], builder: &mut Builder) {
 }
 
 impl Cisco {
+    /// Commands that take out a part of IPsec, and commands that are known and not followed: that is said.
+    pub(super) fn undone(&mut self, words: &[&str], builder: &mut Builder) -> Read {
+        match words {
+            ["crypto", "keyring", ..]
+            | ["crypto", "ikev2", "keyring", ..]
+            | ["crypto", "ikev1", "policy", ..]
+            | ["tunnel-group", _, "ipsec-attributes"] => {
+                builder.wrong("IKE in these words (keyrings, policies and tunnel groups of ASA) is not compared");
+                ike::elsewhere(builder);
+                self.block = Block::Other;
+            }
+            ["no", "crypto", "map", name, number, rest @ ..] if number.parse::<u32>().is_ok() => {
+                self.entry_undone(name, number, rest, builder);
+            }
+            // An interface has one map and no entry: with a number the command is one of the configuration at large.
+            ["no", "crypto", "map", name, rest @ ..] if !matches!(self.block, Block::Interface(_)) => {
+                let used = builder.continues().is_some_and(|router| {
+                    router.interfaces.values().any(|one| one.map.as_ref().is_some_and(|(map, _)| map == name))
+                });
+                // A map that an interface carries stays.
+                if used || !rest.is_empty() {
+                    builder.wrong(map::NOT_UNDONE);
+                } else if let Some(router) = builder.continues() {
+                    router.maps.retain(|entry| entry.name != **name || entry.number == 0);
+                    self.ended();
+                }
+            }
+            ["no", "crypto", "isakmp", "policy", number] => {
+                if let Some(router) = builder.continues() {
+                    router.ike.retain(|policy| policy.version != 1 || policy.name != **number);
+                }
+                self.ended();
+            }
+            ["no", "crypto", "isakmp", "enable"] => {
+                let cite = builder.cite("no crypto isakmp enable");
+                if let Some(router) = builder.router() {
+                    router.forwarding.ike_off = Some(cite);
+                }
+            }
+            ["no", "crypto", "ipsec", "transform-set", ..] => builder.wrong(map::NOT_UNDONE),
+            // ASA
+            ["clear", configure, list, name]
+                if short_for(configure, "configure", 4) && short_for(list, "access-list", 8) =>
+            {
+                acl::forget(name, builder);
+            }
+            _ => return Read::Foreign,
+        }
+        Read::Understood
+    }
+
+    /// `no crypto map M 10`, and on ASA `no crypto map M 10 set peer A`.
+    fn entry_undone(&mut self, name: &str, number: &str, rest: &[&str], builder: &mut Builder) {
+        let same = |entry: &MapEntry| entry.name == name && number.parse() == Ok(entry.number);
+        let Some(router) = builder.continues() else { return };
+        match rest {
+            [] | ["ipsec-manual" | "ipsec-isakmp" | "gdoi"] => {
+                router.maps.retain(|entry| !same(entry));
+                self.ended();
+            }
+            ["set" | "match", ..] => {
+                let Some(at) = router.maps.iter().rposition(same) else { return };
+                let all: Vec<&str> = std::iter::once("no").chain(rest.iter().copied()).collect();
+                let _read = map::line(at, &all, builder);
+            }
+            _ => builder.wrong(map::NOT_UNDONE),
+        }
+    }
+
     /// A line that no reader understands: it may be any part of its block, so nothing that it could hold counts as missing. `indented` is given
     /// where blanks say what belongs to a block.
     pub(in crate::policy) fn unread(&mut self, text: &str, indented: Option<bool>, builder: &mut Builder) {
@@ -131,13 +227,14 @@ impl Cisco {
         match if orphaned { &self.orphaned } else { &self.block } {
             Block::Map(at) => map::unread(*at, text, builder),
             Block::Acl(name) if acl::may_be_entry(text) => acl::vague(name, builder),
+            Block::Ike(at) => ike::unread(*at, text, builder),
             _ => {}
         }
     }
 
     /// A `!` alone precedes the next line.
     pub(in crate::policy) fn parted(&mut self) {
-        (self.listed, self.cut) = (None, false);
+        (self.listed, self.entry, self.cut) = (None, None, false);
     }
 
     /// The configuration ends here, and with it the present block.
@@ -155,8 +252,22 @@ impl Cisco {
             if let Some(list) = &self.listed {
                 acl::vague(list, builder);
             }
+            if let Some(at) = self.entry {
+                map::cut_out(at, builder);
+            }
         }
         self.cut = true;
+    }
+
+    /// A display of single lines leaves the block of the line before, of which it need not show all lines.
+    pub(in crate::policy) fn left_behind(&mut self, builder: &mut Builder) {
+        if let Some(list) = &self.listed {
+            acl::vague(list, builder);
+        }
+        if self.piece != self.block {
+            cut_out(&self.piece, builder);
+        }
+        self.piece = self.block.clone();
     }
 
     /// The text ends within the present block: further lines of it may be missing.

@@ -97,6 +97,24 @@ impl Xfrm {
         router.forwarding.cut_policies |= self.part == Part::Ends || self.template.is_some() || broken && bare;
     }
 
+    /// Lines of a listing were cut out: what they are of is not known whole, nor is what follows up to the next `src`.
+    pub(in crate::policy) fn cut_out(&mut self, builder: &mut Builder) {
+        let part = std::mem::take(self).part;
+        let Some(router) = builder.router() else { return };
+        match part {
+            Part::State => {
+                router.installed.pop();
+            }
+            Part::Policy => {
+                router.xfrm_policies.pop();
+            }
+            _ => {}
+        }
+        router.unread_states |= part != Part::Policy;
+        router.forwarding.cut_display |= part != Part::Policy;
+        router.forwarding.cut_policies |= part != Part::State;
+    }
+
     /// A line below it.
     pub(in crate::policy) fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
         match words {
