@@ -277,9 +277,8 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     trial.undetermined = why;
     let late_of = || sample.t.iter().zip(sample.out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t);
     let least = || late_of().filter(|late| *late >= -sample.sooner).min();
-    let shared = sample.shared;
     let idle = spread.and_then(|_| least()).filter(|_| sample.inside == 0 && !sample.shared);
-    let (inside, open_queue) = (sample.inside, sample.open_queue);
+    let (inside, open_queue, shared) = (sample.inside, sample.open_queue, sample.shared);
     Some(Measured { trial, late, lost_at, idle, inside, open_queue, shared, mate: None })
 }
 
