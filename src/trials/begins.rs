@@ -1,5 +1,7 @@
 //! Captures that begin within a load, and packets that were lost before a tap shows the first one.
 
+use std::collections::BTreeSet;
+
 use super::association::row::At;
 use super::association::{Clocks, FrameRow, MISSING};
 use super::figures::fit::rank;
@@ -13,10 +15,13 @@ const BEFORE_NS: i64 = 500_000_000;
 /// Departures are further apart than arrivals by this share where a queue grows.
 const SLOWER: f64 = 1.01;
 
-/// Times at the last tap of all frames of the load, in order.
-pub(super) fn leaving(seen: &[(Place, At)], clocks: &Clocks) -> Vec<i64> {
+/// Times at the last tap of all frames that may be the load's, in order.
+pub(super) fn leaving(row: &FrameRow, seen: &[(Place, At)], clocks: &Clocks) -> Vec<i64> {
     let Some((place, at)) = seen.last().filter(|_| seen.len() > 1) else { return Vec::new() };
-    let test = at.frames.iter().filter(|frame| frame.test);
+    let sizes: BTreeSet<u16> = row.size.iter().copied().collect();
+    let made: BTreeSet<u16> = sizes.into_iter().filter_map(|size| row.lengths.outer_of(size)).collect();
+    let hidden = at.tunnel && !at.visible && !row.lengths.open && !made.is_empty();
+    let test = at.frames.iter().filter(|frame| frame.test && (!hidden || made.contains(&frame.size)));
     let mut times: Vec<i64> = test.map(|frame| clocks.map(*place, frame.t)).collect();
     times.sort_unstable();
     times

@@ -15,14 +15,21 @@ use super::read::flows::FlowKey;
 pub(super) fn changed(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
     let (first, last) = (row.first()?, row.last().filter(|last| !taps.is_tunnel(*last))?);
     let (from, to) = (found.stretch.from, found.stretch.to);
-    let sent = row.flow.get(from..to)?.iter().filter_map(|flow| Some(taps.flows.all.get(usize::from(*flow))?.key));
-    let sent: HashSet<FlowKey, FixedState> = sent.collect();
-    let lengths = row.size.get(from..to)?.iter().zip(row.out.get(from..to)?).filter(|(_, out)| **out == MISSING);
-    let lengths: Vec<u16> = lengths.map(|(size, _)| *size).collect();
-    if lengths.len() < STALL_FRAMES {
+    let each = || {
+        let (flows, sizes, outs) = (row.flow.get(from..to), row.size.get(from..to), row.out.get(from..to));
+        let packets = flows.into_iter().flatten().zip(sizes.into_iter().flatten()).zip(outs.into_iter().flatten());
+        packets.map(|((flow, size), out)| ((*flow, *size), *out))
+    };
+    // A device changes all packets of a flow, or all that are too long: of a kind of which some come out as they are, the others are lost.
+    let same: BTreeSet<(u16, u16)> = each().filter(|(_, out)| *out != MISSING).map(|(kind, _)| kind).collect();
+    let gone: Vec<(u16, u16)> =
+        each().filter(|(kind, out)| *out == MISSING && !same.contains(kind)).map(|(kind, _)| kind).collect();
+    if gone.len() < STALL_FRAMES {
         return None;
     }
-    let missing: BTreeSet<u16> = lengths.iter().copied().collect();
+    let missing: BTreeSet<u16> = gone.iter().map(|(_, size)| *size).collect();
+    let sent = gone.iter().filter_map(|(flow, _)| Some(taps.flows.all.get(usize::from(*flow))?.key));
+    let sent: HashSet<FlowKey, FixedState> = sent.collect();
     let (mut pieces, mut translated) = (0_usize, 0_usize);
     for own in &taps.place(last).plain.records {
         let is_new = |at: usize| {
@@ -39,10 +46,10 @@ pub(super) fn changed(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Foun
         }
     }
     let why = match () {
-        () if pieces * 2 >= lengths.len() => {
+        () if pieces * 2 >= gone.len() => {
             "What leaves between its addresses is in fragments: they are not put together, and which packets came out is not known."
         }
-        () if translated * 2 >= lengths.len() => {
+        () if translated * 2 >= gone.len() => {
             "Packets of the lengths that are missing leave with another address: a device that translates addresses changes them, and which became \
              which is not known."
         }

@@ -9,7 +9,7 @@ use super::begins;
 use super::figures::judge;
 use super::figures::load::Headers;
 use super::left_out;
-use super::limits::{CLOCKS_APART, DRAIN_NS, MAX_FORWARD, SLACK_NS};
+use super::limits::{CLOCKS_APART, DRAIN_NS, MAX_FORWARD, SLACK_NS, WAYS};
 use super::read::ways::Ways;
 use super::read::{Place, Taps};
 use super::segments::{self, Cuts, Stretch, find, given, silences};
@@ -22,7 +22,7 @@ use super::trial;
 use super::untold::{InTunnelTold, in_either, untold};
 use crate::model::trials::{
     BackToBack, Baseline, Basis, Buffer, Direction, Flow, Kind, Loss, Model, Search, Segment, Throughput, Transfer,
-    Trial,
+    Trial, Ways as LoadedWays,
 };
 
 /// What a run found, before it is a report.
@@ -66,6 +66,8 @@ pub(super) struct Found {
     pub(super) number: u64,
     /// What is known of it in the tunnel.
     pub(super) told: InTunnelTold,
+    /// Which ways are loaded, where the load of the other direction is not used.
+    pub(super) mate: Option<LoadedWays>,
 }
 
 /// What the taps were, and what else is known.
@@ -161,7 +163,7 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     let used = |found: &Found| matches!(found.stretch.kind, Kind::Trial | Kind::Burst) && is_cut(found).is_none();
     let (kept, left): (Vec<Found>, Vec<Found>) = found.into_iter().partition(used);
     out.segments = left_out::segments(taps, &rows, &left, is_cut);
-    let kept = number(kept);
+    let kept = number(kept.into_iter().map(|own| Found { mate: mate(&own, &left, &rows), ..own }).collect());
     out.carried_in = left_out::carried_in(&rows, &kept);
     let each = kept.iter().filter_map(|found| {
         let row = rows.get(found.way)?;
@@ -239,7 +241,7 @@ fn direction(
     let one = |(stretch, span): (&Stretch, &Span)| {
         let (begin, end, following) = (span.begin, last(stretch), span.following);
         let told = in_either(taps, clocks, seen, (begin, end, following), slack);
-        Found { way, stretch: *stretch, begin, end, following, basis: Basis::None, number: 0, told }
+        Found { way, stretch: *stretch, begin, end, following, basis: Basis::None, number: 0, told, mate: None }
     };
     let mut found: Vec<Found> = stretches.iter().zip(&spans).map(one).collect();
     row.slack = slack;
@@ -273,7 +275,7 @@ fn direction(
         let records = &taps.place(*middle).tunnelled.records;
         from_last(&mut row, (*middle, wire), (*last, exit), records, clocks, &chained, slack);
     }
-    row.leaving = begins::leaving(seen, clocks);
+    row.leaving = begins::leaving(&row, seen, clocks);
     row.recording = row.first().and_then(|first| Some(clocks.map(first, taps.place(first).earliest?)));
     if let Some((place, at)) = seen.iter().find(|(_, at)| at.tunnel) {
         row.skips = taps.place(*place).skipped.of(&at.sas, |t| clocks.map(*place, t));
@@ -334,17 +336,33 @@ fn chains(times: &[i64], gap: i64) -> Vec<Span> {
         .collect()
 }
 
+/// Whether two loads are at the same time: half of the shorter one.
+fn overlaps(one: &Found, other: &Found) -> bool {
+    let overlap = other.end.min(one.end) - other.begin.max(one.begin);
+    let shorter = (other.end - other.begin).min(one.end - one.begin);
+    other.way != one.way && overlap as f64 >= 0.5 * shorter as f64
+}
+
+/// Which ways are loaded together with a trial of which the other direction's load is not used.
+fn mate(own: &Found, left: &[Found], rows: &[FrameRow]) -> Option<LoadedWays> {
+    let is_load = |other: &&Found| matches!(other.stretch.kind, Kind::Trial | Kind::Burst) && overlaps(own, other);
+    let other = left.iter().find(is_load)?;
+    let load = |found: &Found| {
+        let (row, Stretch { from, to, .. }) = (rows.get(found.way)?, found.stretch);
+        Some((row.count(from, to) as f64 / (found.end - found.begin).max(1) as f64, *row.size.get(from)?))
+    };
+    let ((rate, size), (others, other_size)) = (load(own)?, load(other)?);
+    let near = (rate / others - 1.0).abs() <= WAYS && size == other_size;
+    Some(if near { LoadedWays::Both } else { LoadedWays::BothUnequal })
+}
+
 /// Numbers the trials in order of time. Directions that overlap by half of the shorter are one trial.
 fn number(mut found: Vec<Found>) -> Vec<Found> {
     found.sort_by_key(|found| (found.begin, found.way));
     let mut last = 0;
     for at in 0..found.len() {
         let Some(own) = found.get(at).copied() else { continue };
-        let mate = found.iter().take(at).find(|other| {
-            let overlap = other.end.min(own.end) - other.begin.max(own.begin);
-            let shorter = (other.end - other.begin).min(own.end - own.begin);
-            other.way != own.way && overlap as f64 >= 0.5 * shorter as f64
-        });
+        let mate = found.iter().take(at).find(|other| overlaps(&own, other));
         let number = mate.map_or(last + 1, |mate| mate.number);
         last = last.max(number);
         if let Some(own) = found.get_mut(at) {

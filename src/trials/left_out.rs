@@ -161,17 +161,31 @@ fn at_ends(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Optio
     at_end(taps, clocks, row, found).or_else(|| ended(taps, clocks, row, found)).or_else(|| at_begin(row, found))
 }
 
-/// Why a trial is not used with which the capture of the first tap ends, while a later one shows that the load went on.
+/// Why a trial is not used with which the capture of the first tap ends, while a later one shows that the load went on. What is beside the
+/// load is in the tunnel as well, and goes on at a pace of its own.
 fn ended(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
     let first = row.first()?;
     let latest = clocks.map(first, taps.place(first).latest?);
-    let left = row.leaving.iter().filter(|d| (found.begin..found.following).contains(*d)).count();
-    let carried = row.out.iter().take(found.stretch.from).filter(|d| **d != MISSING && **d >= found.begin).count();
-    let sent = row.count(found.stretch.from, found.stretch.to) as usize + carried;
+    let (from, to) = (found.stretch.from, found.stretch.to);
+    let during = |t: i64| (found.begin..found.following).contains(&t);
+    let pause = STALL_NS.max((found.end - found.begin) / (to - from).max(1) as i64 * PERIODS);
+    let mut before = found.begin;
+    let went_on = |d: &&i64| {
+        let pauses = **d > latest && **d - before > pause;
+        before = **d;
+        !pauses
+    };
+    let left = row.leaving.iter().filter(|d| during(**d)).take_while(went_on).count();
+    let carried = row.out.iter().take(from).filter(|d| **d != MISSING && **d >= found.begin).count();
+    let beside = row.beside.iter().filter(|own| during(own.t)).count();
+    let sent = row.count(from, to) as usize + carried + beside;
     (row.thin.is_none() && latest < found.end + STALL_NS && left >= sent + STALL_FRAMES).then(|| {
         "The first tap shows no frame after it, and more packets left than came in: its capture ended while the load went on.".to_owned()
     })
 }
+
+/// A load does not fall silent for so many of its periods.
+const PERIODS: i64 = 8;
 
 /// So many packets in a row are hardly lost one by one.
 const MANY: usize = 8;

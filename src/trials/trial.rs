@@ -118,6 +118,7 @@ fn start(taps: &Taps, first: Place, found: &Found, clocks: &Clocks) -> i64 {
 /// What is open of a trial: losses near its borders, and times where nothing tells in which direction of the tunnel it is.
 fn leave_open(measured: &mut Measured, row: &FrameRow, found: &Found) {
     measured.trial.lost_error = lost_error(row, found);
+    measured.mate = found.mate;
     if found.told == InTunnelTold::Alike && row.places.len() == 2 {
         measured.without_times(Reason::TunnelUnclear);
     }

@@ -92,6 +92,8 @@ pub struct Bench {
     /// From this time on the clock of the exit tap is ahead by that much; and that of the plain tap.
     pub forward: Option<(f64, u64)>,
     pub forward_in: Option<(f64, u64)>,
+    /// The same of the tunnel's tap.
+    pub forward_tunnel: Option<(f64, u64)>,
     /// Of so many frames each tap misses one.
     pub missed: [Option<u64>; 3],
     /// Taps that show each frame twice.
@@ -138,6 +140,8 @@ pub struct Bench {
     pub hole: [Option<(f64, f64)>; 3],
     /// Nanoseconds from one time stamp to the next at the taps behind the device.
     pub grain: u64,
+    /// Nanoseconds from one time to the next at which the taps fetch what came, and stamp it then.
+    pub fetched: Option<u64>,
     /// How much longer the way from the tunnel's tap to the exit is for each source port, in turn.
     pub ways: Vec<u64>,
     /// Queues and processors, each for its own source ports.
@@ -169,6 +173,7 @@ impl Default for Bench {
             micro: false,
             forward: None,
             forward_in: None,
+            forward_tunnel: None,
             missed: [None; 3],
             twice: [false; 3],
             captured: [None; 3],
@@ -192,6 +197,7 @@ impl Default for Bench {
             pause: None,
             hole: [None; 3],
             grain: 1,
+            fetched: None,
             ways: Vec::new(),
             cores: 1,
             tick: 1,
@@ -256,7 +262,7 @@ impl Made {
 }
 
 /// Frames of the three taps as they passed, and the truth.
-type Passed = ([Vec<Out>; 3], Vec<Truth>);
+pub type Passed = ([Vec<Out>; 3], Vec<Truth>);
 
 /// A time since the start.
 pub const fn since(at: f64) -> u64 {
@@ -296,7 +302,8 @@ impl Bench {
         times
     }
 
-    fn passed(&self) -> Passed {
+    /// What passes the taps.
+    pub fn passed(&self) -> Passed {
         let mut noise = Noise(7);
         let mut taps = [const { Vec::new() }; 3];
         let mut sequence = 0_u32;
@@ -406,6 +413,7 @@ impl Bench {
             }
             let window = self.captured[tap].map_or((0, u64::MAX), |(from, to)| (since(from), since(to)));
             let mut kept = Vec::new();
+            let (mut fetch, mut behind) = (0, 0);
             for (number, frame) in frames.into_iter().enumerate() {
                 let t = frame.time_ns;
                 let missed = self.missed[tap].is_some_and(|every| number as u64 % every == every / 2);
@@ -417,11 +425,17 @@ impl Bench {
                     (0, _) => t + ahead(self.forward_in, t),
                     (2, Some((at, back))) if t >= since(at) => t - back,
                     (2, _) => (t + ahead(self.forward, t)).wrapping_add_signed(self.offsets[1]),
-                    _ => t.wrapping_add_signed(self.offsets[0]),
+                    _ => (t + ahead(self.forward_tunnel, t)).wrapping_add_signed(self.offsets[0]),
                 };
                 let stamped = if tap > 0 { stamped - stamped % self.grain } else { stamped };
                 let early = self.glitch.filter(|(own, _)| tap == 2 && *own == number).map_or(0, |(_, by)| by);
-                let stamped = stamped - early;
+                let mut stamped = stamped - early;
+                if let Some(every) = self.fetched {
+                    let next = stamped.next_multiple_of(every);
+                    behind = if next == fetch { behind + 1 } else { 0 };
+                    fetch = next;
+                    stamped = next + behind * 800;
+                }
                 for copy in 0..1 + u64::from(self.twice[tap]) {
                     let mut frame = Out { time_ns: stamped + 700 * copy, ..frame.clone() };
                     frame.data.truncate(self.snap.unwrap_or(usize::MAX));

@@ -13,11 +13,10 @@ const fn load(at: f64, fps: f64, seconds: f64) -> Load {
     Load { at, fps, seconds, size: 64 }
 }
 
-/// Three loads of 64 octets, and a packet of 76 octets from time to time, which is as long in the tunnel: in one queue and one SA. Sent,
-/// received and greatest latency of each load.
-fn with_others(every: f64, from: f64, name: &str) -> (Made, Vec<(u64, u64, f64)>) {
-    let loads = [load(0.5, 500.0, 1.2), load(3.2, 900.0, 1.2), load(5.9, 1_250.0, 1.2)];
-    let bench = Bench { constant: true, ..Bench::default() };
+/// Loads of 64 octets, and a packet of 76 octets from time to time, which is as long in the tunnel: in one queue and one SA. Sent, received
+/// and greatest latency of each load.
+fn with_others(bench: &Bench, (every, from, until): (f64, f64, f64), name: &str) -> (Made, Vec<(u64, u64, f64)>) {
+    let loads = &bench.loads;
     let mut noise = Noise(5);
     let mut packets: Vec<(u64, Option<usize>)> = Vec::new();
     for (k, own) in loads.iter().enumerate() {
@@ -25,7 +24,7 @@ fn with_others(every: f64, from: f64, name: &str) -> (Made, Vec<(u64, u64, f64)>
         packets.extend((0..n).map(|i| (since(own.at) + (i as f64 * 1e9 / own.fps) as u64, Some(k))));
     }
     let mut t = from;
-    while t < 9.0 {
+    while t < until {
         packets.push((since(t), None));
         t += every;
     }
@@ -67,7 +66,9 @@ fn with_others(every: f64, from: f64, name: &str) -> (Made, Vec<(u64, u64, f64)>
 #[test]
 fn packets_beside_the_load_that_are_as_long_in_the_tunnel() {
     for (every, from) in [(0.7, 0.1), (2.5, 0.3), (16.0, 3.8)] {
-        let (made, truth) = with_others(every, from, &format!("trials-beside-{every}"));
+        let loads = vec![load(0.5, 500.0, 1.2), load(3.2, 900.0, 1.2), load(5.9, 1_250.0, 1.2)];
+        let bench = Bench { loads, constant: true, ..Bench::default() };
+        let (made, truth) = with_others(&bench, (every, from, 9.0), &format!("trials-beside-{every}"));
         let report = json(&made.near(), &[]);
         let trials = items(&report, "trials");
         assert_eq!(trials.len(), truth.len(), "{every}: {trials:#?}");
@@ -82,6 +83,37 @@ fn packets_beside_the_load_that_are_as_long_in_the_tunnel() {
             let of = |figure: &str| trial[figure].as_u64().unwrap_or(u64::MAX / 2);
             assert!(of("tunnelled").abs_diff(of("received")) <= 1 && of("lost_behind_tunnel") <= 1, "{trial}");
         }
+    }
+}
+
+/// A first tap that ends with the last load: packets beside it in the tunnel are none of its own that went on.
+#[test]
+fn packets_beside_a_load_with_which_the_first_tap_ends() {
+    let loads = vec![load(0.5, 300.0, 1.2), load(3.2, 300.0, 9.0)];
+    let captured = [Some((0.0, 12.25)), None, None];
+    let bench = Bench { loads, constant: true, captured, ..Bench::default() };
+    let (made, truth) = with_others(&bench, (0.35, 0.1, 16.0), "trials-beside-ends");
+    let report = json(&made.near(), &[]);
+    let trials = items(&report, "trials");
+    assert_eq!(trials.len(), truth.len(), "{report:#}");
+    for (trial, (sent, ..)) in trials.iter().zip(&truth) {
+        assert_eq!(trial["sent"], *sent, "{trial}");
+    }
+}
+
+/// Pauses in which other packets pass the tunnel, and several clocks: silences are compared of all that passes both taps.
+#[test]
+fn packets_beside_the_load_that_fill_its_pauses() {
+    let loads = vec![load(0.5, 250.0, 1.2), load(2.4, 400.0, 1.2), load(4.3, 600.0, 1.2), load(6.2, 300.0, 1.2)];
+    let bench = Bench { loads, constant: true, offsets: [1_217_000_000, 0], ..Bench::default() };
+    let (made, truth) = with_others(&bench, (0.8, 0.3, 9.0), "trials-beside-pauses");
+    let args: Vec<String> = made.near().into_iter().filter(|own| own != "--one-clock").collect();
+    let report = json(&args, &[]);
+    let trials = items(&report, "trials");
+    assert_eq!(trials.len(), truth.len(), "{report:#}");
+    for (trial, (sent, received, _)) in trials.iter().zip(&truth) {
+        let got = trial["received"].as_u64().unwrap_or(0);
+        assert!(trial["sent"] == *sent && got.abs_diff(*received) <= 2, "{trial}");
     }
 }
 

@@ -14,6 +14,7 @@ mod doubts;
 mod flows;
 mod forms;
 mod made;
+mod mistaken;
 mod others;
 mod queues;
 mod quirks;

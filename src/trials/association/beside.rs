@@ -117,7 +117,10 @@ impl Leaving<'_, '_> {
         let beside = within(beside, begin - ALONE_NS - rules.slack, following + rules.slack);
         let during = |own: &&PacketBeside| (begin..following).contains(&(own.t + own.late));
         let (asked, end) = (&self.asked, self.came.last().copied().unwrap_or(i64::MAX));
-        let known = |own: &PacketBeside| Some((own.t, asked.told_as(own.outer?)?));
+        let known = |own: &PacketBeside| {
+            let outer = own.outer.filter(|outer| asked.may_have(*outer))?;
+            Some((own.t, asked.told_as(outer)))
+        };
         let mut others: Vec<(i64, u16)> = beside.iter().filter(during).filter_map(known).collect();
         // Of which it is not known whether they are in the tunnel: as many frames more than packets say that they are.
         let may_be = |own: &&PacketBeside| own.outer.is_none() && asked.made.len() == 1 && asked.may_hold(own.size);

@@ -71,10 +71,49 @@ pub(crate) fn vote(here: &[Anchor], there: &[Anchor]) -> Option<(Vec<Met>, i64)>
     best.map(|(_, _, offset)| (agreeing(here, there, offset), offset))
 }
 
+/// Offsets that as many anchors share as share any, at most some of them, each further from the others than anchors of one offset are.
+fn ties(here: &[Anchor], there: &[Anchor], most: usize) -> Vec<i64> {
+    let mut ties: Vec<i64> = Vec::new();
+    for offset in here.iter().flat_map(|(x, _)| there.iter().map(move |(y, _)| y - x)) {
+        let is_new = ties.iter().all(|own| (own - offset).abs() > ANCHOR_NS);
+        if ties.len() < MAX_TIES && is_new && agreeing(here, there, offset).len() == most {
+            ties.push(offset);
+        }
+    }
+    ties
+}
+
+/// By how many frames more left than can have come, at any time. Times are in order.
+fn too_early(came: &[i64], left: &[i64], offset: i64) -> usize {
+    let mut k = 0;
+    let early = left.iter().enumerate().filter(|(j, d)| {
+        while came.get(k).is_some_and(|t| *t <= **d - offset + ANCHOR_NS) {
+            k += 1;
+        }
+        k <= *j
+    });
+    early.count()
+}
+
 /// The clock of `there` against that of `here`, if the least latency were zero. Never from inside trials: a filling queue looks like
-/// drift.
-pub(crate) fn compare(here: &[Anchor], there: &[Anchor]) -> Option<Clock> {
-    let (near, _) = vote(here, there)?;
+/// drift. `frames`: times of all frames at both. Loads that come one like the other leave several offsets: it is one at which no packets
+/// leave before they came, and of these the one that makes them wait least, unless one is close to zero.
+pub(crate) fn compare(here: &[Anchor], there: &[Anchor], frames: [&[i64]; 2]) -> Option<Clock> {
+    let (near, offset) = vote(here, there)?;
+    let all = ties(here, there, near.len());
+    let [came, left] = frames;
+    let order = |offset: &i64| {
+        let early = Some(too_early(came, left, *offset)).filter(|early| early * EARLY_OF > left.len()).unwrap_or(0);
+        let far = offset.abs() > SYNCHRONOUS_NS;
+        (early, far, if far { -offset } else { offset.abs() })
+    };
+    let offset = if all.len() > 1 { all.into_iter().min_by_key(order)? } else { offset };
+    compare_at(here, there, offset)
+}
+
+/// The same where the offset is known to about what anchors of one offset agree within.
+pub(crate) fn compare_at(here: &[Anchor], there: &[Anchor], offset: i64) -> Option<Clock> {
+    let near = agreeing(here, there, offset);
     let origin = near.first()?.0;
     let count = |size: u16| near.iter().filter(|(_, _, own)| *own == size).count();
     let size = near.iter().map(|(_, _, size)| *size).max_by_key(|size| count(*size))?;
@@ -89,6 +128,13 @@ pub(crate) fn compare(here: &[Anchor], there: &[Anchor]) -> Option<Clock> {
     let offset = near.iter().map(|(t, d, _)| d - (drift * (t - origin) as f64).round() as i64).min()?;
     Some(Clock { offset, drift, origin, set: Vec::new() })
 }
+
+/// Offsets that are tried, at most.
+const MAX_TIES: usize = 16;
+/// Of so many frames one may seem to leave before it came.
+const EARLY_OF: usize = 50;
+/// Clocks that somebody keeps are not further apart, in nanoseconds.
+const SYNCHRONOUS_NS: i64 = 250_000_000;
 
 /// By how much a clock is ahead after each of the moments at which one of the clocks was set: the anchors since then against those
 /// before the first.

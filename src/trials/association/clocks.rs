@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::clock::{Anchor, Clock, anchors, compare, settings, vote};
+use super::clock::{Anchor, Clock, anchors, compare, compare_at, settings, vote};
 use super::row::{At, FrameRow, MISSING};
 use crate::trials::limits::ANCHOR_NS;
 use crate::trials::read::tap::ContentDigest;
@@ -40,17 +40,71 @@ fn least(row: &FrameRow, from: Option<Place>, to: Option<Place>) -> Option<i64> 
     pairs.map(|(a, b)| b.saturating_sub(a)).filter(|late| *late >= -ANCHOR_NS).min()
 }
 
-/// Least time from one tap to another of packets that are told apart by their content.
-fn by_content(seen: &[(Place, At)], from: Place, to: Place) -> Option<i64> {
+/// By how much the clock of a tap is ahead of that of the reference, where contents tell packets apart and hardly any of them agrees with
+/// what the clocks are taken for.
+fn told(both: &Both, [reference, place]: [Place; 2], clock: &Clock) -> Option<i64> {
+    let [fwd, rev] = both;
+    // Of packets that came in at the other tap, the time on the way is subtracted.
+    let ways = [(fwd, reference, place, 1), (rev, place, reference, -1)];
+    ways.into_iter().find_map(|(seen, from, to, sign)| {
+        let met = by_content(seen, from, to)?;
+        let time = |(t, d): &(i64, i64)| if sign > 0 { (*t, *d) } else { (*d, *t) };
+        let agrees = |own: &&(i64, i64)| {
+            let (near, other) = time(own);
+            (clock.map(other) - near).abs() < ANCHOR_NS
+        };
+        if met.iter().filter(agrees).count() * AGREE_OF > met.len() {
+            return None;
+        }
+        let mut late: Vec<i64> = met.iter().map(|(t, d)| d - t).collect();
+        late.sort_unstable();
+        // What a few packets share that are another's is no offset.
+        let shared = |at: &usize| {
+            late.get(at + late.len() / AGREE_OF)
+                .zip(late.get(*at))
+                .is_some_and(|(more, least)| more - least < ANCHOR_NS)
+        };
+        let at = (0..late.len()).find(shared)?;
+        Some(sign * late.get(at)?)
+    })
+}
+
+/// Of so many packets one is as fast as those that meet an idle device.
+const AGREE_OF: usize = 100;
+
+/// Times at both of two taps of packets that are told apart by their content.
+fn by_content(seen: &[(Place, At)], from: Place, to: Place) -> Option<Vec<(i64, i64)>> {
     let at = |place: Place| seen.iter().find(|(own, _)| *own == place).map(|(_, at)| at);
     let (here, there) = (at(from)?, at(to)?);
     let mut known: HashMap<ContentDigest, Option<i64>, FixedState> = HashMap::default();
     for frame in here.frames.iter().filter(|frame| frame.key != ContentDigest::NONE) {
         known.entry(frame.key).and_modify(|time| *time = None).or_insert(Some(frame.t));
     }
-    let met = there.frames.iter().filter_map(|frame| Some(frame.t - known.get(&frame.key).copied()??));
-    let late: Vec<i64> = met.collect();
-    late.iter().min().copied().filter(|_| late.len() * 2 > here.frames.len().min(there.frames.len()))
+    let met = there.frames.iter().filter_map(|frame| Some((known.get(&frame.key).copied()??, frame.t)));
+    let met: Vec<(i64, i64)> = met.collect();
+    (met.len() * 2 > here.frames.len().min(there.frames.len())).then_some(met)
+}
+
+/// Which frames of a tap show its silences.
+#[derive(Clone, Copy)]
+enum AnchorFrames {
+    /// Those that may be of the load.
+    All,
+    /// Those of the load.
+    Load,
+    /// What is beside it, too.
+    AndOthers,
+}
+
+impl AnchorFrames {
+    /// Their times and lengths, in order.
+    fn of(self, at: &At) -> Vec<Anchor> {
+        let own = at.frames.iter().filter(|own| own.test || !matches!(self, Self::Load));
+        let others = at.others.iter().filter(|_| matches!(self, Self::AndOthers));
+        let mut all: Vec<Anchor> = own.chain(others).map(|own| (own.t, own.size)).collect();
+        all.sort_by_key(|(t, _)| *t);
+        all
+    }
 }
 
 /// Frames of both directions at each tap.
@@ -65,28 +119,31 @@ impl Clocks {
         clocks.put(*reference, Some(Clock::default()));
         let moments = |place: Place| taps.place(place).steps.iter().map(|step| step.at);
         for (place, _) in fwd.iter().skip(1) {
-            let starts = |way: usize, place: Place, all: bool| -> Vec<Anchor> {
-                let frames = both.get(way).and_then(|seen| seen.iter().find(|(own, _)| *own == place));
-                let of_load = |at: &At| anchors(at.frames.iter().filter(|f| all || f.test).map(|f| (f.t, f.size)), gap);
-                frames.map_or_else(Vec::new, |(_, at)| of_load(at))
+            let starts = |way: usize, place: Place, which: AnchorFrames| -> Vec<Anchor> {
+                let at = both.get(way).and_then(|seen| seen.iter().find(|(own, _)| *own == place)).map(|(_, at)| at);
+                anchors(at.map_or_else(Vec::new, |at| which.of(at)).into_iter(), gap)
             };
-            // Background in clear that does not pass the tunnel hides silences of the load.
-            let votes = |all: bool| {
+            // Background in clear that does not pass the tunnel hides silences of the load; what passes it hides them there.
+            let votes = |which: &AnchorFrames| {
                 let met = |way: usize, here: Place, there: Place| {
-                    vote(&starts(way, here, all), &starts(way, there, all)).map_or(0, |(met, _)| met.len())
+                    vote(&starts(way, here, *which), &starts(way, there, *which)).map_or(0, |(met, _)| met.len())
                 };
                 met(0, *reference, *place) + met(1, *place, *reference)
             };
-            let all = votes(true) >= votes(false);
+            let all = [AnchorFrames::AndOthers, AnchorFrames::Load, AnchorFrames::All]
+                .into_iter()
+                .max_by_key(votes)
+                .unwrap_or(AnchorFrames::All);
             let into = (starts(0, *reference, all), starts(0, *place, all));
             let out = (starts(1, *place, all), starts(1, *reference, all));
-            let mut clock = if one_clock { Some(Clock::default()) } else { Self::by(&into, &out) };
-            if let Some(clock) = clock.as_mut().filter(|_| !one_clock && into.0.len().min(into.1.len()) == 1)
-                && let Some(offset) = by_content(fwd, *reference, *place)
-                && (offset - clock.offset).abs() > ANCHOR_NS
+            let mut clock =
+                if one_clock { Some(Clock::default()) } else { Self::by(&into, &out, (both, [*reference, *place])) };
+            if let Some(clock) = clock.as_mut().filter(|_| !one_clock)
+                && let Some(offset) = told(both, [*reference, *place], clock)
             {
-                // Captures that begin within a load at different times share no first frame.
-                *clock = Clock { offset, ..Clock::default() };
+                // Captures that begin within a load at different times share no first frame, and loads that come one like the other may be
+                // taken for each other: contents tell.
+                *clock = compare_at(&into.0, &into.1, offset).unwrap_or(Clock { offset, ..Clock::default() });
             }
             if let Some(clock) = &mut clock {
                 clocks.depends_on_offset |= !one_clock;
@@ -124,9 +181,19 @@ impl Clocks {
     }
 
     /// By the packets into the tunnel, or, where there are none, by those out of it.
-    fn by(into: &(Vec<Anchor>, Vec<Anchor>), out: &(Vec<Anchor>, Vec<Anchor>)) -> Option<Clock> {
-        compare(&into.0, &into.1).or_else(|| {
-            let Clock { offset, drift, origin, .. } = compare(&out.0, &out.1)?;
+    fn by(
+        into: &(Vec<Anchor>, Vec<Anchor>),
+        out: &(Vec<Anchor>, Vec<Anchor>),
+        (both, [reference, place]): (&Both, [Place; 2]),
+    ) -> Option<Clock> {
+        let [fwd, rev] = both;
+        let times = |seen: &[(Place, At)], place: Place| -> Vec<i64> {
+            let at = seen.iter().find(|(own, _)| *own == place).map(|(_, at)| at);
+            at.into_iter().flat_map(|at| AnchorFrames::AndOthers.of(at)).map(|(t, _)| t).collect()
+        };
+        compare(&into.0, &into.1, [&times(fwd, reference), &times(fwd, place)]).or_else(|| {
+            let frames = [times(rev, place), times(rev, reference)];
+            let Clock { offset, drift, origin, .. } = compare(&out.0, &out.1, [&frames[0], &frames[1]])?;
             Some(Clock { offset: -offset, drift: -drift, origin: origin.saturating_add(offset), set: Vec::new() })
         })
     }

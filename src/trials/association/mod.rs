@@ -17,6 +17,7 @@ pub(crate) use back::from_last;
 pub(crate) use beside::packets_beside;
 pub(crate) use both_ways::both_ways;
 pub(crate) use clocks::Clocks;
+pub(crate) use copies::shown_once;
 pub(crate) use pair::{Span, TapTimes, pair};
 pub(crate) use queue::{at_pauses, joined};
 pub(crate) use row::{FrameRow, MISSING};

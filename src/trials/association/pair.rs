@@ -257,13 +257,17 @@ impl AskedLengths {
 
     /// Length of a frame, comparable with the lengths of the frames that came in.
     pub(super) fn told(&self, frame: &Sighted) -> u16 {
-        if self.hidden && !self.open { frame.size } else { self.outside(frame.size) }
+        self.told_as(frame.size)
     }
 
-    /// Whether packets of this length in the tunnel may be the trial's, and which length they are compared as.
-    pub(super) fn told_as(&self, outer: u16) -> Option<u16> {
-        let told = if self.open { 0 } else { outer };
-        (self.open || self.hidden && self.made.binary_search(&told).is_ok()).then_some(told)
+    /// The same of a length at the tap.
+    pub(super) fn told_as(&self, size: u16) -> u16 {
+        if self.hidden && !self.open { size } else { self.outside(size) }
+    }
+
+    /// Whether the trial's packets have this length at the tap.
+    pub(super) fn may_have(&self, size: u16) -> bool {
+        self.open || self.made.binary_search(&self.told_as(size)).is_ok()
     }
 
     /// Whether a packet of this length may be as long in the tunnel as the trial's are.
@@ -274,7 +278,7 @@ impl AskedLengths {
 
     /// Whether a frame may be of the trial.
     pub(super) fn may_be(&self, frame: &Sighted) -> bool {
-        self.open || self.made.binary_search(&self.told(frame)).is_ok()
+        self.may_have(frame.size)
     }
 }
 

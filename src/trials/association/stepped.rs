@@ -8,7 +8,7 @@
 use super::clocks::Clocks;
 use super::pair::{Span, is_exact};
 use super::row::{At, FrameRow};
-use crate::trials::limits::{FORWARD_NS, SETTLED, TAPS_APART};
+use crate::trials::limits::{FEWEST, FORWARD_NS, SETTLED, TAPS_APART};
 use crate::trials::read::Place;
 use crate::trials::segments::silences;
 
@@ -110,6 +110,12 @@ struct Bunch {
     last: i64,
 }
 
+impl Bunch {
+    const fn is_load(&self) -> bool {
+        self.frames >= FEWEST
+    }
+}
+
 fn bunches(times: &[i64], gap: i64) -> Vec<Bunch> {
     let of = |(from, to): (usize, usize)| {
         Some(Bunch { frames: to - from, first: *times.get(from)?, last: *times.get(to.checked_sub(1)?)? })
@@ -128,9 +134,12 @@ fn between_loads(
     if !row.t.is_sorted() || row.thin.is_some() {
         return None;
     }
-    let raw_out: Vec<i64> = at.frames.iter().map(|frame| frame.t).collect();
+    let raw_out: Vec<i64> = at.frames.iter().filter(|frame| frame.test).map(|frame| frame.t).collect();
     let (came, left) = (bunches(&row.t, rules.gap), bunches(&raw_out, rules.gap));
-    let fits = |(came, left): (&Bunch, &Bunch)| left.frames <= came.frames + came.frames / 50 + 2;
+    // Few frames in the place of a load are others.
+    let fits = |(came, left): (&Bunch, &Bunch)| {
+        left.frames <= came.frames + came.frames / 50 + 2 && left.frames * FEW_OF >= came.frames
+    };
     if came.len() != left.len() || !came.iter().zip(&left).all(fits) {
         return None;
     }
@@ -140,7 +149,10 @@ fn between_loads(
     };
     (0..came.len().saturating_sub(1)).find_map(|k| {
         let ((by, late), (end, _)) = (shift(k, |own| own.first)?, shift(k, |own| own.last)?);
-        let whole = by.abs() >= FORWARD_NS && end.signum() == by.signum() && end.abs() >= by.abs() - by.abs() / 5;
+        // A packet of its own may wait behind a load of the other direction.
+        let loads = [&came, &left].iter().all(|own| [k, k + 1].iter().all(|k| own.get(*k).is_some_and(Bunch::is_load)));
+        let whole =
+            loads && by.abs() >= FORWARD_NS && end.signum() == by.signum() && end.abs() >= by.abs() - by.abs() / 5;
         let impossible = rules.one_clock && late < -TAPS_APART;
         if !whole || !(impossible || by.abs() > rules.gap) {
             return None;
@@ -161,6 +173,9 @@ fn between_loads(
         })
     })
 }
+
+/// Of a load that is met, one of so many frames comes out.
+const FEW_OF: usize = 20;
 
 /// Pairs of packets with the same content; times are not compared.
 fn by_content(row: &FrameRow, raw_in: &[i64], (place, at): (Place, &At), clocks: &Clocks) -> Vec<Met> {

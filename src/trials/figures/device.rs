@@ -26,6 +26,28 @@ pub(crate) fn median_through(sample: &Sample<'_>, from: usize) -> Result<i64, Re
     Err(reason)
 }
 
+/// Whether the tunnel tap's clock contradicts those of the taps around it: whatever is lost, as many packets came in at any time as were in the
+/// tunnel, and as many were in the tunnel as came out.
+pub(crate) fn is_contradicted(sample: &Sample<'_>) -> bool {
+    if !sample.middle || sample.thin.is_some() {
+        return false;
+    }
+    let apart = sample.sooner.max(SET_NS);
+    let sorted = |times: &mut dyn Iterator<Item = i64>| {
+        let mut times: Vec<i64> = times.filter(|t| *t != MISSING).collect();
+        times.sort_unstable();
+        times
+    };
+    let came = sorted(&mut sample.t.iter().copied());
+    let inside = sorted(&mut sample.tunnel.iter().map(|(t, _)| *t));
+    let left = sorted(&mut sample.out.iter().copied());
+    let early = |one: &[i64], next: &[i64]| one.iter().zip(next).filter(|(t, d)| **d < **t - apart).count();
+    (early(&came, &inside) + early(&inside, &left)) * CONTRADICTED_OF > inside.len()
+}
+
+/// By how much times contradict each other where a clock was set, at least, in nanoseconds.
+const SET_NS: i64 = 5_000_000;
+
 /// The time of each packet at the tunnel tap, as it was found there.
 fn as_they_were_found(sample: &Sample<'_>) -> Vec<(usize, i64)> {
     let seen = sample.tunnel.iter().enumerate().filter(|(_, (t, _))| *t != MISSING);

@@ -45,7 +45,8 @@ pub(crate) fn per_second(times: &[i64]) -> Option<f64> {
         sxx += x * x;
         sxy += x * (i as f64 - my);
     }
-    (sxx > 0.0).then(|| sxy / sxx)
+    // Times that go back say nothing.
+    (sxx > 0.0 && sxy > 0.0).then(|| sxy / sxx)
 }
 
 /// The value of nearest rank (RFC 2330 section 11.3) of sorted values.

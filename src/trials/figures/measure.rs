@@ -1,10 +1,10 @@
 //! All figures of one trial.
 
-use super::device::median_through;
+use super::inside::through_tunnel;
 use super::late::{Spread, growth, stall};
 use super::load::{Headers, Load, size_class};
 use super::stamps::coarse;
-use super::tally::{TrialTally, Wire, tally};
+use super::tally::{TrialTally, tally};
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Basis, Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
 use crate::trials::association::MISSING;
@@ -84,6 +84,8 @@ pub(crate) struct Measured {
     pub(crate) open_queue: [bool; 2],
     /// Whether a full queue explains the losses that holds packets of the other direction, too: few of its own may wait.
     pub(crate) shared: bool,
+    /// Which ways are loaded, where the load of the other direction is not used.
+    pub(crate) mate: Option<Ways>,
 }
 
 impl Measured {
@@ -113,9 +115,7 @@ impl Measured {
         trial.undetermined.retain(|open| !figures.contains(&open.figure));
         trial.undetermined.extend(figures.map(|figure| OpenFigure { figure, reason }));
     }
-}
 
-impl Measured {
     /// Takes away every time that a packet was on its way, but not how it changes.
     pub(crate) fn without_times(&mut self, reason: Reason) {
         let (ratio, slope) = (self.trial.ratio, self.trial.latency_slope_ppm);
@@ -277,9 +277,9 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     trial.undetermined = why;
     let late_of = || sample.t.iter().zip(sample.out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t);
     let least = || late_of().filter(|late| *late >= -sample.sooner).min();
-    let shared = sample.shared;
     let idle = spread.and_then(|_| least()).filter(|_| sample.inside == 0 && !sample.shared);
-    Some(Measured { trial, late, lost_at, idle, inside: sample.inside, open_queue: sample.open_queue, shared })
+    let (inside, open_queue, shared) = (sample.inside, sample.open_queue, sample.shared);
+    Some(Measured { trial, late, lost_at, idle, inside, open_queue, shared, mate: None })
 }
 
 /// Whether the device worked on during a silence of the output: the packets that should have come out are lost, and passed the tunnel's tap
@@ -325,75 +325,5 @@ fn store_and_forward(trial: &mut Trial, sample: &Sample<'_>, good: &[(usize, i64
             (Some(sf.min), Some(sf.p50), Some(sf.max));
         (trial.latency_ct_min_ns, trial.latency_ct_p50_ns, trial.latency_ct_max_ns) =
             (Some(ct.min), Some(ct.p50), Some(ct.max));
-    }
-}
-
-/// Where not all records are kept, a count may be off by one packet in so many.
-const THINNED_OF: u64 = 500;
-
-/// What the tunnel tap says of the trial.
-fn through_tunnel(
-    trial: &mut Trial,
-    sample: &Sample<'_>,
-    from: usize,
-    wire: Wire,
-    because: &mut impl FnMut(Figure, Reason),
-) {
-    if sample.tunnel.is_empty() {
-        for figure in [Figure::Tunnel, Figure::Tunnelled, Figure::SequenceLost, Figure::DeviceLatency] {
-            because(figure, Reason::NoMiddleTap);
-        }
-        return;
-    }
-    let Wire { seen, fps, octets, frames } = wire;
-    // What came out was in the tunnel: a tap that shows less of it missed frames, and one that shows far less shows others.
-    let about = if sample.thin.is_some() { 2 + trial.received / THINNED_OF } else { 0 };
-    let missed = !sample.out.is_empty() && seen + about < trial.received;
-    let others = (missed && seen * 2 < trial.received).then_some(Reason::AssociationUnclear);
-    if let Some(reason) = sample.no_tunnel.or(others) {
-        return without_tunnel(trial, reason, because);
-    }
-    trial.tunnelled = Some(seen);
-    let before = trial.sent.saturating_sub(seen);
-    // A packet that came out was in the tunnel, whether the tap saw it there or not.
-    let before = if sample.out.is_empty() { before } else { before.min(trial.lost) };
-    trial.lost_before_tunnel = Some(before);
-    trial.lost_behind_tunnel = if sample.out.is_empty() { None } else { Some(trial.lost.saturating_sub(before)) };
-    if sample.ipsec && missed {
-        because(Figure::Tunnel, Reason::AssociationUnclear);
-    } else if sample.ipsec {
-        trial.tunnel_fps = fps;
-        trial.tunnel_l1_bps = fps.map(|fps| fps * 8.0 * octets / frames);
-        if trial.tunnel_fps.is_none() {
-            because(Figure::Tunnel, if seen == 0 { Reason::NothingForwarded } else { Reason::TooFewFrames });
-        }
-    } else {
-        because(Figure::Tunnel, Reason::NoIpsec);
-    }
-    if sample.sequence_lost.is_none() {
-        because(Figure::SequenceLost, if sample.ipsec { Reason::NoSequence } else { Reason::NoIpsec });
-    }
-    if !sample.middle {
-        because(Figure::DeviceLatency, Reason::NoMiddleTap);
-    } else if let Some(reason) = sample.no_device.filter(|_| sample.no_latency.is_none()) {
-        because(Figure::DeviceLatency, reason);
-    } else if sample.no_latency.is_none() {
-        match median_through(sample, from) {
-            Ok(p50) => trial.device_latency_p50_ns = Some(p50),
-            Err(reason) => because(Figure::DeviceLatency, reason),
-        }
-    } else {
-        because(Figure::DeviceLatency, sample.no_latency.unwrap_or(Reason::NoAnchor));
-    }
-}
-
-/// The tunnel tap does not say which frames are the trial's.
-fn without_tunnel(trial: &mut Trial, reason: Reason, because: &mut impl FnMut(Figure, Reason)) {
-    for figure in [Figure::Tunnel, Figure::Tunnelled, Figure::DeviceLatency] {
-        because(figure, reason);
-    }
-    if matches!(reason, Reason::CaptureCut | Reason::TunnelUnclear) {
-        trial.sequence_lost = None;
-        because(Figure::SequenceLost, reason);
     }
 }

@@ -2,6 +2,7 @@
 
 mod device;
 pub(crate) mod fit;
+mod inside;
 mod late;
 pub(crate) mod load;
 mod measure;

@@ -112,7 +112,7 @@ fn shifted(rows: &mut [Measured]) {
 fn ways(row: &Measured, rows: &[Measured]) -> Ways {
     let own = &row.trial;
     let other = rows.iter().map(|row| &row.trial).find(|t| t.trial == own.trial && t.direction != own.direction);
-    let Some(other) = other else { return Ways::One };
+    let Some(other) = other else { return row.mate.unwrap_or(Ways::One) };
     let near = own.offered_fps.zip(other.offered_fps).is_some_and(|(a, b)| (a / b - 1.0).abs() <= WAYS);
     if near && own.size_class == other.size_class { Ways::Both } else { Ways::BothUnequal }
 }

@@ -118,7 +118,8 @@ impl WayReading<'_> {
         let votes = if rules.counts && whole { self.votes(other) } else { 0 };
         let shrunk = if rules.counts { less(both.map(Self::shrunk)) } else { 0 };
         let told = if rules.whole { -less(both.map(|own| own.told(rules))) } else { 0 };
-        [long, votes, shrunk, told].into_iter().find(|own| *own != 0).unwrap_or(0)
+        let hollow = if rules.counts { less(both.map(Self::hollow)) } else { 0 };
+        [hollow, long, told, votes, shrunk].into_iter().find(|own| *own != 0).unwrap_or(0)
     }
 
     /// By how many frames taps show more than those before them.
@@ -127,12 +128,29 @@ impl WayReading<'_> {
         pairs.map(|(here, there)| there.frames.saturating_sub(here.frames)).sum()
     }
 
+    /// Hops on which nearly everything would be lost in all.
+    fn hollow(&self) -> usize {
+        let all = |stream: &TapStream| stream.bunches.iter().map(|own| own.frames).sum::<u64>();
+        self.hops.iter().filter(|(here, there, _)| all(there) * 10 < all(here)).count()
+    }
+
     /// -1 where an idle tunnel would take far longer there and back than in `other`, 1 where it is the other way round.
     fn longer(&self, other: &Self, rules: ReadingRules) -> i64 {
         let usual = |end: &(Hop<'_>, Hop<'_>)| median(trips(end, rules));
         let each = self.ends.iter().zip(&other.ends).filter_map(|(own, other)| Some((usual(own)?, usual(other)?)));
         let is_long = |own: i64, other: i64| own >= LONG_NS && own > 3 * other.max(0);
         each.map(|(own, other)| i64::from(is_long(other, own)) - i64::from(is_long(own, other))).sum::<i64>().signum()
+    }
+
+    /// Whether what a load would lose here is no device's that has no room to let packets wait: it would lose nearly all of them, or carries
+    /// more in another load.
+    fn is_refuted(&self, k: usize) -> bool {
+        let rate = |own: &FrameBunch| own.frames as f64 / own.lasts().max(1) as f64;
+        self.hops.iter().any(|(here, there, _)| {
+            let (Some(own), Some(next)) = (here.bunches.get(k), there.bunches.get(k)) else { return false };
+            let carries = |other: &FrameBunch| other.size >= next.size && rate(other) > CARRIED * rate(own);
+            own.frames > next.frames && (next.frames * 10 < own.frames || there.bunches.iter().any(carries))
+        })
     }
 
     /// Loads that lose nothing here, and in `other` would lose packets without any that waited; or would lose very many.
@@ -157,9 +175,11 @@ impl WayReading<'_> {
         let lack = |own: &[_], other: &[_]| i64::from(lacks(other) && !lacks(own));
         let (mut clean, mut few_lack) = (0, 0);
         for k in 0..loads {
+            // A device without room drops as many of equal loads in both directions: read the wrong way round, none is lost.
+            let refuted = [self.is_refuted(k), other.is_refuted(k)].map(i64::from);
             let (own, other) = (at(self, k), at(other, k));
-            clean += pass(&own, &other) - pass(&other, &own);
-            few_lack += lack(&own, &other) - lack(&other, &own);
+            clean += pass(&own, &other) * refuted[1] - pass(&other, &own) * refuted[0];
+            few_lack += lack(&own, &other) * refuted[1] - lack(&other, &own) * refuted[0];
         }
         // That counts are equal in one load may be chance.
         let clean = if clean.abs() >= 2 && clean.abs() * 2 >= loads as i64 { clean } else { 0 };
@@ -320,6 +340,8 @@ const STRETCHED_NS: i64 = 10_000_000;
 const SHRUNK_NS: i64 = 2_000_000;
 /// No device that is idle takes so long there and back, in nanoseconds, where it may as well take a third of it.
 const LONG_NS: i64 = 20_000_000;
+/// By what factor a device carries more than a load.
+const CARRIED: f64 = 1.02;
 /// Times that are rounded to microseconds are as uneven as this, in nanoseconds.
 const ROUNDED_NS: i64 = 4_000;
 /// By what factor times between taps are more even than those at the tap behind.

@@ -7,6 +7,8 @@ use super::tunnel_reading::{Hop, ReadingRules, StreamFrame, TapStream, WayReadin
 use super::{Place, Taps};
 use crate::model::trials::Direction;
 use crate::trials::association::clock::vote;
+use crate::trials::association::row::Sighted;
+use crate::trials::association::shown_once;
 use crate::trials::limits::{ANCHOR_NS, BACKGROUND};
 
 const NEAR: usize = 0;
@@ -90,11 +92,11 @@ pub(super) fn comes_out(taps: &Taps, one_clock: bool) -> i64 {
         return 0;
     }
     let lanes = vec![Direction::Fwd; taps.flows.lane.len()];
-    let clear = TapStream::of(in_clear(taps, &lanes, Direction::Fwd, place), taps.gap);
+    let (clear, twice) = in_clear(taps, &lanes, Direction::Fwd, place);
     let inside = TapStream::of(in_tunnel(taps, at), taps.gap);
     let [into, out] =
         [(&clear, &inside, 1), (&inside, &clear, -1)].map(|hop| WayReading { hops: vec![hop], ends: Vec::new() });
-    out.against(&into, rules(taps, one_clock, true))
+    out.against(&into, rules(taps, one_clock, !twice))
 }
 
 /// What is known of the taps. `counts`: whether all packets of a way are in one direction of the tunnel.
@@ -106,9 +108,11 @@ fn rules(taps: &Taps, one_clock: bool, counts: bool) -> ReadingRules {
 /// Both ways to read two directions of the tunnel: the first goes in and the second out, above 0, or the other way round, below 0. 0 where
 /// nothing tells.
 fn read_as(taps: &Taps, lanes: &[Direction], (at, back): (usize, usize), one_clock: bool) -> i64 {
-    let clear = |way: Direction, place: Place| TapStream::of(in_clear(taps, lanes, way, place), taps.gap);
-    let [fwd_near, rev_near] = [Direction::Fwd, Direction::Rev].map(|way| clear(way, Place::Near));
-    let [fwd_far, rev_far] = [Direction::Fwd, Direction::Rev].map(|way| clear(way, Place::Far));
+    let clear = |way: Direction, place: Place| in_clear(taps, lanes, way, place);
+    let [near, far] =
+        [Place::Near, Place::Far].map(|place| [Direction::Fwd, Direction::Rev].map(|way| clear(way, place)));
+    let twice = near.iter().chain(&far).any(|(_, twice)| *twice);
+    let [[(fwd_near, _), (rev_near, _)], [(fwd_far, _), (rev_far, _)]] = [near, far];
     let [x, y] = [at, back].map(|index| TapStream::of(in_tunnel(taps, index), taps.gap));
     let has = [Place::Near, Place::Far].map(|place| taps.place(place).packets > 0);
     let reading = |into, out| {
@@ -124,31 +128,37 @@ fn read_as(taps: &Taps, lanes: &[Direction], (at, back): (usize, usize), one_clo
     let packets = |index: usize| directions.get(index).map_or(0, |way| way.starts.packets);
     let all: u64 = directions.iter().map(|way| way.starts.packets).sum();
     let counts = (packets(at) + packets(back)) as f64 > (1.0 - BACKGROUND) * all as f64;
-    reading(&x, &y).against(&reading(&y, &x), rules(taps, one_clock, counts))
+    reading(&x, &y).against(&reading(&y, &x), rules(taps, one_clock, counts && !twice))
 }
 
-/// The busy flows that go one way at a tap.
-fn in_clear<'t>(
-    taps: &'t Taps,
-    lanes: &'t [Direction],
-    way: Direction,
-    place: Place,
-) -> impl Iterator<Item = StreamFrame> + use<'t> {
-    let peak = move |flow: &Flow| flow.at.get(place as usize).map_or(0, |at| at.peak);
+/// The busy flows that go one way at a tap, and whether the tap may show each of their frames twice.
+fn in_clear(taps: &Taps, lanes: &[Direction], way: Direction, place: Place) -> (TapStream, bool) {
+    let peak = |flow: &Flow| flow.at.get(place as usize).map_or(0, |at| at.peak);
     // What passes one side alone is not of the tunnel: a gateway answers for itself.
     let ends =
         [NEAR, FAR].map(|end| taps.flows.all.iter().any(|flow| flow.at.get(end).is_some_and(|at| at.packets > 0)));
-    let passes = move |flow: &Flow| {
+    let passes = |flow: &Flow| {
         let at = |end: usize| flow.at.get(end).is_some_and(|at| at.packets > 0);
         ends != [true; 2] || at(NEAR) && at(FAR)
     };
-    let mine = move |flow: &Flow| !flow.transfer && passes(flow) && lanes.get(flow.lane) == Some(&way);
+    let mine = |flow: &Flow| !flow.transfer && passes(flow) && lanes.get(flow.lane) == Some(&way);
     let most = taps.flows.all.iter().filter(|flow| mine(flow)).map(peak).max().unwrap_or(0);
-    let is_test = move |flow: &Flow| mine(flow) && peak(flow) as f64 >= BACKGROUND * most as f64;
+    let is_test = |flow: &Flow| mine(flow) && peak(flow) as f64 >= BACKGROUND * most as f64;
     let records = taps.place(place).plain.records.iter();
-    records
-        .filter(move |own| taps.flows.all.get(usize::from(own.stream)).is_some_and(is_test))
-        .map(|own| (own.t, own.detail.size, own.share.frames))
+    let own = records.filter(|own| taps.flows.all.get(usize::from(own.stream)).is_some_and(is_test));
+    let mut frames: Vec<Sighted> = own
+        .map(|own| Sighted {
+            t: own.t,
+            key: own.key,
+            size: own.detail.size,
+            record: 0,
+            frames: own.share.frames,
+            stream: own.stream,
+            test: true,
+        })
+        .collect();
+    let twice = !taps.is_thinned() && shown_once(&mut frames);
+    (TapStream::of(frames.iter().map(|own| (own.t, own.size, own.frames)), taps.gap), twice)
 }
 
 /// Frames of a direction of the tunnel.

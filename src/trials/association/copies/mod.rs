@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use foldhash::fast::FixedState;
 
 use super::row::Sighted;
+pub(crate) use twice::shown_once;
 pub(super) use twice::{once, once_at_ends};
 
 use crate::trials::limits::{BACKGROUND, REPLAYED};

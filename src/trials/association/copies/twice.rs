@@ -19,6 +19,13 @@ pub(in super::super) fn once(frames: &mut Vec<Sighted>) {
     }
 }
 
+/// The same. Whether half of the frames look like copies all the same, and contents do not tell.
+pub(crate) fn shown_once(frames: &mut Vec<Sighted>) -> bool {
+    let all = frames.len();
+    once(frames);
+    frames.len() == all && seconds(frames, false).is_some()
+}
+
 /// Leaves out what plain taps show twice where packets are all the same: by the time that frames take on the link, or as other taps tell.
 /// `gap`: a longer silence ends a load; `rate`: that of the link, in bits per second.
 pub(in super::super) fn once_at_ends(seen: &mut [(Place, At)], gap: i64, rate: Option<u64>) {
@@ -75,7 +82,9 @@ impl Halves {
     /// lost; before it, none more come out than went in.
     fn may_be(&self, behind: bool) -> bool {
         let fits = |(own, other): &(u64, u64)| if behind { other * 100 <= own * 51 } else { own * 49 <= other * 100 };
-        self.0.iter().all(fits)
+        // That as many came out as went in is no chance.
+        let same = |(own, other): &(u64, u64)| !behind && own.abs_diff(*other) * 50 <= *other;
+        self.0.iter().all(fits) && !self.0.iter().any(same)
     }
 
     /// Whether they also must be: as many as a half in some load, or more than went in.
@@ -87,17 +96,35 @@ impl Halves {
 }
 
 /// Which frames are copies, where the link's rate tells: far more frames follow each other than pass in that time, and each is there a
-/// second time, as late after the first one as all others.
+/// second time, as late after the first one as all others. Without them, the others are as far from each other as frames are.
 fn too_close(frames: &[Sighted], rate: u64) -> Option<Vec<bool>> {
     let wire = |size: u16| {
         let octets =
             u64::from(size).max(u64::from(MINIMUM_WITHOUT_FCS) - LINK) + LINK + u64::from(FCS) + PREAMBLE_AND_IFG;
         i64::try_from(octets * 8_000_000_000 / rate.max(1)).unwrap_or(i64::MAX / 8)
     };
-    let close =
-        frames.iter().zip(frames.iter().skip(1)).filter(|(a, b)| (b.t - a.t) * 5 < wire(a.size.min(b.size)) * 4);
-    if close.count() * 3 < frames.len() || frames.is_empty() { None } else { later_by_one_time(frames) }
+    let within = |(a, b): &(&Sighted, &Sighted), of_five: i64| (b.t - a.t) * 5 < wire(a.size.min(b.size)) * of_five;
+    let close = frames.iter().zip(frames.iter().skip(1)).filter(|pair| within(pair, 4)).count();
+    if close * 3 < frames.len() || frames.is_empty() {
+        return None;
+    }
+    // A capture that stamps what it fetches together shows as few or as many together as came since the last time.
+    let ends = frames.iter().zip(frames.iter().skip(1)).zip(1..).filter(|(pair, _)| !within(pair, 6)).map(|(_, at)| at);
+    let ends: Vec<usize> = ends.chain([frames.len()]).collect();
+    let odd = [0].iter().chain(&ends).zip(&ends).filter(|(from, to)| (*to - *from) % 2 == 1).count();
+    if odd * ODD_OF > ends.len() {
+        return None;
+    }
+    later_by_one_time(frames).filter(|second| {
+        let firsts: Vec<&Sighted> =
+            frames.iter().zip(second).filter(|(_, second)| !**second).map(|(own, _)| own).collect();
+        let close = firsts.iter().zip(firsts.iter().skip(1)).filter(|(a, b)| within(&(*a, *b), 4)).count();
+        close * ODD_OF <= firsts.len()
+    })
 }
+
+/// Of so many groups of frames with copies one has lost a frame.
+const ODD_OF: usize = 20;
 
 /// Which frames are there a second time, where each is, and as late after the first one as all others.
 fn later_by_one_time(frames: &[Sighted]) -> Option<Vec<bool>> {
@@ -230,5 +257,22 @@ mod tests {
             assert_eq!(second.iter().filter(|second| **second).count(), 400, "{late}");
         }
         assert_eq!(too_close(&frames(burst(0).collect()), 100_000_000), None);
+    }
+
+    #[test]
+    fn frames_that_are_stamped_together_are_no_copies() {
+        // One frame of 256 octets each 416 us, at 10 Mbit/s, and a capture that fetches what came each 600 us or each millisecond.
+        for every in [600_000, 1_000_000, 2_100_000] {
+            let (mut before, mut number) = (0, 0);
+            let frame = |k: i64| {
+                let t = (k * 416_667 / every + 1) * every;
+                number = if t == before { number + 1 } else { 0 };
+                before = t;
+                let key = ContentDigest::of(7);
+                Sighted { t: t + number * 800, key, size: 256, record: 0, frames: 1, stream: 0, test: true }
+            };
+            let frames: Vec<Sighted> = (0..1_000).map(frame).collect();
+            assert_eq!(too_close(&frames, 10_000_000), None, "{every}");
+        }
     }
 }

@@ -57,9 +57,10 @@ pub(crate) fn at_pauses(spans: &[Span], came: &[i64], outs: &[Vec<i64>]) -> Vec<
 /// A shorter silence of a load is no pause, in nanoseconds, nor is one of fewer times its period.
 const PAUSE_NS: i64 = 100_000_000;
 const PAUSE_OF: i64 = 20;
-/// Of so many packets one may be followed by a pause.
+/// Of so many packets at most one is followed by such a pause: where more are, the tester sends in groups.
 const RARE_OF: usize = 64;
-/// A device that sent none of so many packets before the pause may still hold them.
+/// What left last did so at most as many periods before the load pauses: a device that sent nothing since an earlier time holds what came in
+/// after it.
 const WAITING_FEW: i64 = 8;
 
 /// Whether the device went on sending at its pace from the end of a span to the begin of the next one.

@@ -1,0 +1,141 @@
+//! What looks like something else: no figure follows from the wrong one of two readings.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Load, ipv4, since};
+use crate::device::{Device, Rule, Waited};
+use crate::support::build::START;
+use crate::support::items;
+use crate::support::writer::Out;
+use crate::{agree, json, near, reason};
+
+const fn load(at: f64, fps: f64, seconds: f64, size: usize) -> Load {
+    Load { at, fps, seconds, size }
+}
+
+/// A device that has room for hardly any packet, and equal loads of both directions: as many are lost in each, so that the wrong direction of the
+/// tunnel would have lost none.
+#[test]
+fn equal_loads_of_both_directions_and_hardly_any_room() {
+    for (service, room) in [(1_000_000, 1), (700_000, 1), (1_000_000, 3)] {
+        let loads = [load(0.2, 700.0, 1.2, 128), load(3.0, 900.0, 1.2, 128), load(6.0, 1_300.0, 1.2, 128)];
+        let device = Device { service, wobble: 2, room, rule: Rule::Rings, delay: 200_000, told: false, seed: 3 };
+        let (made, truth) = device.make([&loads, &loads], 0, &format!("trials-no-room-{service}-{room}"));
+        let report = json(&made.near(), &[]);
+        for trial in items(&report, "trials") {
+            let start = trial["start_ns"].as_f64().expect("a time") / 1e9 - START as f64 / 1e9;
+            let reverse = trial["direction"] == "rev";
+            let is_this = |own: &&Waited| own.reverse == reverse && (own.at - start).abs() < 0.1;
+            let own = truth.iter().find(is_this).expect("a load");
+            let received = trial["received"].as_u64().unwrap_or(0);
+            assert!(received.abs_diff(own.received) <= 2, "{service} {room}: not {}: {trial}", own.received);
+        }
+    }
+}
+
+/// A few packets of the other direction all along: which direction of the tunnel carries the load is plain.
+#[test]
+fn a_load_and_a_few_packets_of_the_other_direction() {
+    let loads = vec![load(0.5, 400.0, 1.5, 128), load(3.0, 800.0, 1.5, 128), load(5.5, 1_300.0, 1.5, 128)];
+    let bench = Bench { loads, constant: true, ..Bench::default() };
+    let back = Bench { loads: vec![load(0.1, 5.0, 8.0, 96)], reverse: true, rekey: Some(0.0), ..bench.clone() };
+    let (made, _) = bench.with(&back, "trials-few-back");
+    agree(&json(&made.near(), &[]), "fwd", &made.truth);
+}
+
+/// Loads that come one like the other, and a queue that bridges the last pause: with several clocks, no load is taken for the next one.
+#[test]
+fn loads_that_come_one_like_the_other() {
+    let rates = [140.0, 90.0, 145.0, 320.0, 140.0];
+    let loads: Vec<Load> = rates.iter().zip(0_u32..).map(|(fps, k)| load(f64::from(k) * 1.5, *fps, 0.8, 512)).collect();
+    for constant in [false, true] {
+        for offsets in [[2_400_000_000, -3_100_000_000], [-2_400_000_000, 3_100_000_000]] {
+            let bench =
+                Bench { loads: loads.clone(), constant, per_packet: 4_200_000, room: 300, offsets, ..Bench::default() };
+            let made = bench.make(&format!("trials-alike-{constant}-{}", offsets[0]));
+            let report = json(&made.clocks(), &[]);
+            agree(&report, "fwd", &made.truth);
+            for trial in items(&report, "trials").iter().take(3) {
+                assert!(trial["latency_p50_ns"].as_f64().is_some_and(|p50| p50.abs() < 30e6), "{constant}: {trial}");
+                assert!(trial["backlog_max_frames"].as_u64().is_some_and(|most| most < 10), "{constant}: {trial}");
+            }
+        }
+    }
+}
+
+/// The clock of the tunnel's tap is set within a load: no rate in the tunnel follows from its times.
+#[test]
+fn a_clock_of_the_tunnel_that_is_set_within_a_load() {
+    let loads = vec![load(0.0, 400.0, 1.5, 512), load(3.0, 800.0, 1.5, 512), load(6.0, 900.0, 1.5, 512)];
+    for (constant, by) in [(false, 50), (true, 50), (true, 200)] {
+        let bench =
+            Bench { loads: loads.clone(), constant, forward_tunnel: Some((3.8, by * 1_000_000)), ..Bench::default() };
+        let made = bench.make(&format!("trials-tunnel-set-{constant}-{by}"));
+        for args in [made.all(), made.clocks()] {
+            let report = json(&args, &[]);
+            agree(&report, "fwd", &made.truth);
+            for (trial, truth) in items(&report, "trials").iter().zip(&made.truth) {
+                assert_eq!(trial["lost"], 0, "{trial}");
+                match reason(trial, "tunnel") {
+                    Some(_) => assert!(trial["tunnel_fps"].is_null(), "{trial}"),
+                    None => near("tunnel_fps", &trial["tunnel_fps"], truth.fps, 0.005),
+                }
+            }
+        }
+    }
+}
+
+/// Packets to the same host from another one, as long as those of the load, that only the last tap shows: what the load lost is lost.
+#[test]
+fn others_to_the_same_host() {
+    let loads = vec![load(0.0, 400.0, 1.5, 256), load(3.0, 800.0, 1.5, 256), load(6.0, 1_400.0, 1.5, 256)];
+    for constant in [false, true] {
+        let bench = Bench { loads: loads.clone(), constant, ..Bench::default() };
+        let (mut taps, truth) = bench.passed();
+        for k in 0..2_000_u64 {
+            let packet = ipv4([10, 0, 1, 77], [10, 0, 2, 1], 17, k as u16, &[3; 236]);
+            taps[2].push(Out::whole(since(0.0) + k * 4_000_000, bench.frame(&packet, 3)));
+        }
+        let made = bench.written(&format!("trials-others-{constant}"), taps, truth);
+        let report = json(&made.all(), &[]);
+        agree(&report, "fwd", &made.truth);
+        assert!(items(&report, "trials").last().is_some_and(|trial: &Value| trial["lost"].as_u64() > Some(500)));
+    }
+}
+
+/// Captures that stamp what they fetch together, packets that are all the same, and the link's rate: frames are closer than they pass, and yet
+/// no copies.
+#[test]
+fn frames_that_are_stamped_together() {
+    let loads = vec![load(0.0, 2_400.0, 1.2, 256), load(3.0, 3_600.0, 1.2, 256), load(6.0, 4_200.0, 1.2, 256)];
+    for fetched in [600_000, 1_000_000] {
+        let fetched = Some(fetched);
+        let bench = Bench { loads: loads.clone(), constant: true, fetched, per_packet: 250_000, ..Bench::default() };
+        let made = bench.make("trials-fetched");
+        for args in [made.all(), made.near()] {
+            agree(&json(&args, &["--link-rate", "10M"]), "fwd", &made.truth);
+        }
+        let ends: Vec<String> = ["trials", "--format", "json", "--one-clock", "--in"].map(str::to_owned).to_vec();
+        let name = |path: &std::path::Path| path.to_str().expect("text").to_owned();
+        let ends = [ends, vec![name(&made.plain), "--out".to_owned(), name(&made.exit)]].concat();
+        agree(&json(&ends, &["--link-rate", "10M"]), "fwd", &made.truth);
+    }
+}
+
+/// Single packets that wait behind a load of the other direction, in one queue: no clock was set, and the load keeps its rate.
+#[test]
+fn single_packets_that_wait_behind_a_load() {
+    let fwd = [load(0.2, 1_900.0, 1.5, 128), load(3.6, 900.0, 1.5, 128), load(7.0, 1_900.0, 1.5, 128)];
+    let rev = [0.1, 1.69, 3.3, 5.6, 8.49].map(|at| load(at, 1.0, 1.0, 96));
+    let device =
+        Device { service: 1_000_000, wobble: 3, room: 5_000, rule: Rule::Full, delay: 200_000, told: false, seed: 3 };
+    let (made, truth) = device.make([&fwd, &rev], 0, "trials-single-behind");
+    let report = json(&made.all(), &["--trial-gap", "300ms"]);
+    let trials: Vec<&Value> = items(&report, "trials").iter().filter(|own| own["direction"] == "fwd").collect();
+    assert_eq!(trials.len(), fwd.len(), "{report:#}");
+    for (trial, (own, load)) in trials.iter().zip(truth.iter().zip(&fwd)) {
+        assert_eq!((&trial["sent"], &trial["received"]), (&own.sent.into(), &own.received.into()), "{trial}");
+        near("offered_fps", &trial["offered_fps"], load.fps, 0.003);
+        assert_ne!(reason(trial, "latency"), Some("no-idle-packet"), "{trial}");
+    }
+}
