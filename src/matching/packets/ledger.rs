@@ -63,8 +63,8 @@ pub(in crate::matching) struct Ledger {
     pub(in crate::matching) has_fragments: bool,
     /// Whether packets of the tunnel were too short for an identity, though what is inside is visible.
     pub(in crate::matching) has_unidentified: bool,
-    /// Whether packets may wait as opaque ones that came before their SA had shown that it does not encrypt.
-    pub(in crate::matching) has_early: bool,
+    /// SAs that showed late that they do not encrypt, each with its first packet that is read: those before it may wait as opaque ones.
+    pub(in crate::matching) early: Vec<(u32, Serial)>,
     pub(in crate::matching) joins_fragments: bool,
     /// Plaintext fragments that were not found, and packets of which some are missing, by flow.
     pub(in crate::matching) torn: BTreeMap<FlowId, u64>,
@@ -99,7 +99,7 @@ impl Default for Ledger {
             services: Services::default(),
             has_fragments: false,
             has_unidentified: false,
-            has_early: false,
+            early: Vec::new(),
             joins_fragments: false,
             torn: BTreeMap::new(),
             anew: BTreeMap::new(),

@@ -350,7 +350,9 @@ impl Matcher {
                 own.null.show(own_null.icv_bytes, own_null.iv_bytes, false);
             }
             // Those before it wait as opaque ones.
-            self.ledger.has_early |= !was_told && own.null.told().is_some();
+            if !was_told && own.null.told().is_some() {
+                self.ledger.early.push((sa, self.ledger.tunnel.next()));
+            }
         }
         let opened = stack.sas.last().and_then(|header| stack.opened(header));
         if opened.is_some_and(|opened| opened.next_header == DUMMY && stack.encapsulated.is_none()) {

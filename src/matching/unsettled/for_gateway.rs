@@ -73,9 +73,18 @@ fn unusual(missing: &BTreeMap<u32, u64>, found: &BTreeMap<u32, u64>) -> Option<u
     let counts = |esp: &u32| [missing, found].map(|of| of.get(esp).copied().unwrap_or(0));
     let lengths: BTreeSet<u32> = missing.keys().chain(found.keys()).copied().collect();
     let mut counts: Vec<[u64; 2]> = lengths.iter().map(counts).collect();
-    let unusual: u64 = counts.iter().filter(|[gone, here]| gone * TIMES >= *here).map(|[gone, _]| gone).sum();
+    let many = |[gone, here]: &&[u64; 2]| *gone > 0 && gone * TIMES >= *here;
+    let unusual: u64 = counts.iter().filter(many).map(|[gone, _]| gone).sum();
     if unusual * MOST.1 < all * MOST.0 {
         return None;
+    }
+    let (share, of) = (|gone: u64| gone as f64 / all as f64, |here: u64| here as f64 / total as f64);
+    // Any lengths may have been the ones.
+    let own = counts.iter().filter(many).count() as f64;
+    let choices = own * (1.0 + (counts.len() as f64 / own).ln());
+    let of_own = counts.iter().filter(many).map(|[gone, here]| gone + here).sum();
+    if odds(share(unusual), of(of_own)) * all as f64 >= ODDS + choices {
+        return Some(unusual);
     }
     counts.sort_unstable_by_key(|[gone, here]| gone + here);
     // Of all packets so many have lengths that are as rare as this one or rarer, and of the missing ones.
@@ -84,7 +93,7 @@ fn unusual(missing: &BTreeMap<u32, u64>, found: &BTreeMap<u32, u64>) -> Option<u
         for [gone, here] in alike {
             (rare, gone_of_rare) = (rare + gone + here, gone_of_rare + gone);
         }
-        odds(gone_of_rare as f64 / all as f64, rare as f64 / total as f64) * all as f64 >= ODDS
+        odds(share(gone_of_rare), of(rare)) * all as f64 >= ODDS
     });
     is_chosen.then_some(unusual)
 }

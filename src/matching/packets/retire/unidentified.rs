@@ -1,10 +1,11 @@
 //! Packets of a visible tunnel that no identity finds: too little of them was captured for one, or they came before their SA had shown that it does
 //! not encrypt. Their header, or their length and time, tell which plaintext packets they are.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
 
+use super::LOOKED_THROUGH;
 use crate::matching::Matcher;
 use crate::matching::content::identity::{self, Kin};
 use crate::matching::limits::ON_ITS_WAY_NS;
@@ -16,6 +17,8 @@ const EQUAL: f32 = 0.5;
 const BY_LENGTH: f32 = 0.9;
 /// How near its time must be, in nanoseconds, where only the length tells.
 const NEAR_NS: u64 = 20_000_000;
+/// Packets of an SA that tell between which hosts its first ones were.
+const HOSTS: usize = 64;
 /// Octets of the header and trailer of ESP, and the most padding of a cipher without blocks (RFC 4303 section 2).
 const ESP: u32 = 10;
 const PADDING: u32 = 3;
@@ -63,19 +66,25 @@ impl Matcher {
 
     /// Pairs packets that came before their SA had shown that it does not encrypt, once both sides are read far beyond them.
     pub(in crate::matching) fn recognize_early(&mut self, end: bool) {
-        let Some(ahead) = self.ahead.filter(|_| self.ledger.has_early) else { return };
+        let Some(ahead) = self.ahead.filter(|_| !self.ledger.early.is_empty()) else { return };
         let read = self.tunnel.until().min(self.plain.until().saturating_add(ahead));
-        let is_read = |ns: i64| end || ns.saturating_add(ON_ITS_WAY_NS) < read;
+        let is_read = |t: &Tunnelled| end || t.time.ns().is_none_or(|ns| ns.saturating_add(ON_ITS_WAY_NS) < read);
         let tunnel = &self.ledger.tunnel;
-        let is_told = |sa: u32| self.order.sas.get(sa as usize).is_some_and(|own| own.null.told().is_some());
-        let early = tunnel.range(tunnel.first(), tunnel.next()).filter(|(_, t)| t.is_opaque() && is_told(t.sa));
-        let early: Vec<(Serial, Tunnelled)> = early.map(|(serial, t)| (serial, *t)).collect();
-        self.ledger.has_early = early.iter().any(|(_, t)| t.time.ns().is_some_and(|ns| !is_read(ns)));
-        for (serial, t) in early.iter().filter(|(_, t)| t.time.ns().is_some_and(is_read)) {
-            if let Some(plain) = self.by_its_length(t)
-                && self.ledger.pair(plain, *serial, PairBasis::Order, BY_LENGTH)
-            {
-                self.order.opened();
+        let shows = |serial: Serial| tunnel.get(serial).is_none_or(is_read);
+        let (told, later) = std::mem::take(&mut self.ledger.early).into_iter().partition(|(_, first)| shows(*first));
+        self.ledger.early = later;
+        let told: Vec<(u32, Serial)> = told;
+        for (sa, first) in told {
+            let tunnel = &self.ledger.tunnel;
+            let behind = tunnel.range(first, first.saturating_add(LOOKED_THROUGH)).filter(|(_, t)| t.sa == sa);
+            let hosts: BTreeSet<u64> = behind.filter_map(|(_, t)| Some(t.inner?.ends)).take(HOSTS).collect();
+            let before = tunnel.range(tunnel.first(), first).filter(|(_, t)| t.sa == sa && t.is_opaque());
+            for (serial, t) in before.map(|(serial, t)| (serial, *t)).collect::<Vec<_>>() {
+                if let Some(plain) = self.by_its_length(&t, &hosts)
+                    && self.ledger.pair(plain, serial, PairBasis::Order, BY_LENGTH)
+                {
+                    self.order.opened();
+                }
             }
         }
     }
@@ -111,14 +120,26 @@ impl Matcher {
         self.plain_about(t.time.ns(), opens).map(|at| (at, t.basis(), EQUAL))
     }
 
-    /// The plaintext packet with the length and at the time of one that came before its SA had shown what is inside.
-    fn by_its_length(&self, t: &Tunnelled) -> Option<Serial> {
+    /// The only plaintext packet with the length, at the time and between the hosts of one that came before its SA had shown what is inside.
+    fn by_its_length(&self, t: &Tunnelled, hosts: &BTreeSet<u64>) -> Option<Serial> {
         let ((icv, iv), esp) = self.order.sas.get(t.sa as usize)?.null.told().zip(t.esp)?;
         let most = esp.checked_sub(ESP + u32::from(icv) + u32::from(iv))?;
         let due = t.time.ns()?.saturating_sub(self.ahead?);
-        let plain = self.plain_about(t.time.ns(), |p| (most.saturating_sub(PADDING)..=most).contains(&p.bytes))?;
-        let ns = self.ledger.plain.get(plain)?.time.ns()?;
-        (ns.abs_diff(due) <= NEAR_NS).then_some(plain)
+        let fits = |p: &Plain| {
+            let key = self.ledger.flows.key(p.flow);
+            p.fate == PlainFate::Waiting
+                && (most.saturating_sub(PADDING)..=most).contains(&p.bytes)
+                && p.time.ns().is_some_and(|ns| ns.abs_diff(due) <= NEAR_NS)
+                && key.is_some_and(|key| hosts.contains(&identity::ends(key.src, key.dst)))
+        };
+        let plain = &self.ledger.plain;
+        let at = plain.partition_point(|p| p.time.ns().is_none_or(|own| own < due));
+        let mut near =
+            plain.range(at.saturating_sub(LOOKED_THROUGH), at.saturating_add(LOOKED_THROUGH)).filter(|(_, p)| fits(p));
+        match (near.next(), near.next()) {
+            (Some((only, _)), None) => Some(only),
+            _ => None,
+        }
     }
 }
 
