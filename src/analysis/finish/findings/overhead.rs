@@ -49,6 +49,9 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                     plural(sums.uncertain, "packet")
                 ));
             }
+            if sa.has_unsized_fragments() {
+                evidence.push_str(" So goodput of this direction is not determined.");
+            }
             findings.push(
                 Draft::new("outer-fragmentation", evidence)
                     .of(sa.name.clone())
