@@ -1,19 +1,23 @@
 //! Which transforms fit the lengths and IVs of an SA whose transform nobody gave.
 //!
 //! An ESP packet is 8 octets of header, the IV, whole blocks, and the ICV (RFC 4303 section 2). So lengths say something about the
-//! block and about the ICV modulo the block, and the IV tells counter modes from CBC. What they cannot say is not said.
+//! block and about the ICV modulo the block, and an IV that counts is none of CBC. A random one may be of any mode. What they cannot say is not
+//! said.
 
 mod chosen;
+mod weights;
 mod words;
 
 use std::collections::BTreeMap;
 
 use self::chosen::chances;
 pub use self::chosen::{are_chosen, are_walked};
+pub use self::weights::is_unlike;
+use self::weights::{cipher_common, excluding_bits, integrity_common, iv_bits};
 use self::words::{one_of, open};
+use super::Esp;
 use super::iv::IvPattern;
-use super::{Cipher, Esp, Integrity};
-use crate::transform::algorithm::cipher::{CIPHERS, Family as Mode};
+use crate::transform::algorithm::cipher::CIPHERS;
 use crate::transform::algorithm::integrity::{INTEGRITIES, Place};
 use crate::transform::size::layers::{ESP_HEADER, ESP_TRAILER};
 
@@ -65,11 +69,6 @@ pub(crate) const MARGIN: i32 = 5;
 const FAR: i32 = 2 * MARGIN;
 /// Members rarer than this do not make a verdict doubtful: algorithms for Fibre Channel, and the never deployed.
 const RARE: i32 = -8;
-/// What a CBC or an implicit IV loses where IVs count, and a counter mode where they are random. A sender may break the rules,
-/// and a counter need not look like one (RFC 4106 section 3.1 allows any IV that does not repeat).
-const WRONG_IV: i32 = -12;
-/// What a CBC or an implicit IV loses where IVs count: unpredictable octets count with a chance of 2^-40 at most.
-const COUNTING_IV: i32 = -40;
 
 /// Lengths that might have disagreed, and did not, from which on a counter in the place of the IV does not say that a counter mode is in use, and
 /// bits from which on they exclude ESP-NULL where packets share the octets of an IV.
@@ -206,10 +205,12 @@ impl Catalogue {
             .map(|fit| {
                 // A smaller block makes it a coincidence that all lengths agree modulo a larger one.
                 let halvings = i32::try_from((grain / fit.family.block.min(grain)).ilog2()).unwrap_or(0);
-                (iv_bits(fit, iv, grain) - halvings * chances, fit)
+                (excluding_bits(fit, iv, grain) - halvings * chances, fit)
             })
             .collect();
-        fits.sort_by_key(|(evidence, fit)| (std::cmp::Reverse(evidence + fit.common), fit.family));
+        // What is rare comes last, and stays.
+        let rarity = |fit: &Fit| fit.common + iv_bits(fit, iv, grain) - excluding_bits(fit, iv, grain);
+        fits.sort_by_key(|(evidence, fit)| (std::cmp::Reverse(evidence + rarity(fit)), fit.family));
         Some(fits)
     }
 
@@ -220,7 +221,7 @@ impl Catalogue {
         for fit in self.families.iter().filter(other) {
             let why = match () {
                 () if !fit.family.fits(lengths) => LENGTHS,
-                () if iv_bits(fit, iv, grain) < 0 => IV,
+                () if excluding_bits(fit, iv, grain) < 0 => IV,
                 () => GRAIN,
             };
             let known = kinds.entry((fit.family.block, fit.family.iv)).or_insert(why);
@@ -311,34 +312,10 @@ pub fn family_name(family: Family, icv: Option<u32>) -> String {
     }
 }
 
-/// Whether IVs speak against a transform, whatever lengths say.
-#[must_use]
-pub fn is_unlike(esp: &Esp, iv: IvPattern) -> bool {
-    iv_cost(esp, iv, WIDEST) < 0
-}
-
 /// Whether a family is told from ESP-NULL: packets that share their first octets may lie there in clear, with lengths that agree by chance.
 fn excludes_null(fit: &Fit, iv: IvPattern, grain: u32, chances: i32) -> bool {
     let halvings = i32::try_from((grain / NARROWEST).ilog2()).unwrap_or(0);
     iv != IvPattern::Repeated || iv_bits(fit, iv, grain) == 0 && halvings * chances >= CONTRADICTING
-}
-
-/// Bits that an IV pattern costs a family, where all lengths agree modulo the grain.
-fn iv_bits(fit: &Fit, iv: IvPattern, grain: u32) -> i32 {
-    fit.members.iter().map(|(_, esp)| iv_cost(esp, iv, grain)).max().unwrap_or(0)
-}
-
-fn iv_cost(esp: &Esp, iv: IvPattern, grain: u32) -> i32 {
-    match (iv, esp.cipher.family) {
-        // Lengths exclude CBC: what is left is a counter mode with random IVs or one without explicit IV, and either is unusual.
-        (IvPattern::Random, Mode::Ctr | Mode::Aead) if grain == NARROWEST => 0,
-        (IvPattern::SequenceXor | IvPattern::Counter, Mode::Cbc | Mode::ImplicitIv | Mode::Stream) => COUNTING_IV,
-        (IvPattern::Random | IvPattern::Repeated, Mode::Ctr | Mode::Aead) => WRONG_IV,
-        (IvPattern::Repeated, Mode::ImplicitIv | Mode::Stream) => WRONG_IV,
-        // All of the IV is the same, and not the first half of one that counts.
-        (IvPattern::Repeated, Mode::Cbc) if esp.cipher.iv <= 8 => WRONG_IV,
-        _ => 0,
-    }
 }
 
 /// All families with their members.
@@ -364,34 +341,6 @@ fn families() -> Vec<Fit> {
         fit.members.sort_by_key(|(common, _)| std::cmp::Reverse(*common));
     }
     fits
-}
-
-/// How often a cipher is met, in bits; a judgement that only orders what lengths leave open.
-fn cipher_common(cipher: &Cipher) -> i32 {
-    match cipher.name {
-        "AES-CBC" | "AES-GCM-16" => 0,
-        "3DES-CBC" | "CHACHA20-POLY1305" => -2,
-        "DES-CBC" => -3,
-        "AES-CTR" | "AES-GCM-8" | "AES-GCM-12" => -4,
-        "AES-CCM-8" | "AES-CCM-12" | "AES-CCM-16" => -5,
-        "AES-GCM-16-IIV" | "AES-CCM-8-IIV" | "CHACHA20-POLY1305-IIV" => -7,
-        "DES-CBC-IV32" | "DES-CBC-IV64" | "SEAL" => -9,
-        _ => -6,
-    }
-}
-
-/// The same for the integrity algorithm beside it.
-fn integrity_common(cipher: &Cipher, integrity: Option<&Integrity>) -> i32 {
-    match integrity.map(|integrity| integrity.name) {
-        None if cipher.is_combined() => 0,
-        Some("HMAC-SHA1-96" | "HMAC-SHA2-256-128") => 0,
-        Some("HMAC-MD5-96" | "HMAC-SHA2-512-256") => -1,
-        Some("HMAC-SHA2-384-192" | "HMAC-SHA2-256-96") => -3,
-        None => -4,
-        Some("AES-XCBC-96" | "AES-CMAC-96") => -5,
-        Some("HMAC-MD5-128" | "HMAC-SHA1-160") => -9,
-        Some(_) => -7,
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What the IVs of an SA look like: a counter, random, or repeated.
 //!
-//! Counter modes need an IV that never repeats, and senders count (RFC 4106 section 3.1, RFC 3686 section 3.1); CBC needs one that
-//! nobody can predict (RFC 3602 section 3). So the first octets behind the ESP header tell them apart.
+//! CBC needs an IV that nobody can predict (RFC 3602 section 3): one that counts is of a counter mode. These need one that never repeats, and
+//! most senders count; some make random ones (RFC 4106 section 3.1, RFC 3686 section 2.1), so those say little.
 
 /// The first octets behind the ESP header of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +21,7 @@ pub enum IvPattern {
     SequenceXor,
     /// It counts in small steps.
     Counter,
-    /// No two alike, no order: an IV for CBC, or no IV at all and ciphertext from the start.
+    /// No two alike, no order: an IV for CBC, a random one of a counter mode, or no IV at all and ciphertext from the start.
     Random,
     /// Packets with different sequence numbers share these octets: one IV for both, which is broken in any mode; or the first half of a
     /// longer IV that counts in its last octets, or no encryption.
@@ -163,7 +163,7 @@ impl IvPattern {
             Self::Unclear => "the IVs show no pattern",
             Self::SequenceXor => "the IV is a constant XOR the sequence number: a counter mode",
             Self::Counter => "the IV counts: a counter mode",
-            Self::Random => "the first bytes are random: CBC, or no explicit IV",
+            Self::Random => "the first bytes are random: CBC, a counter mode with random IVs, or no explicit IV",
             Self::Repeated => {
                 "packets share the first 8 bytes: an IV that repeats or counts in its last bytes, or no encryption"
             }

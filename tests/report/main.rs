@@ -34,6 +34,7 @@ mod seeds;
 mod senders;
 mod sent_again;
 mod situations;
+mod torn;
 mod tunnels;
 mod unarranged;
 mod unread;

@@ -123,3 +123,33 @@ fn copies_that_only_their_tags_cut_are_copies() {
         }
     }
 }
+
+/// A keepalive of NAT is one octet, always the same. What a mirror shows of it twice was on the wire once.
+#[test]
+fn copies_of_keepalives_are_in_no_rate() {
+    let mut noise = Noise(6);
+    let mut out = Vec::new();
+    for number in 1..=200_u32 {
+        let at = START + u64::from(number) * 10 * MS;
+        let mut frames = vec![(at, esp(&mut noise, number, false, true))];
+        if number % 50 == 0 {
+            let mut keepalive =
+                build::udp(R1, R2, (4_500, 4_500), if number > 100 { 7 } else { number as u16 }, &[0xff]);
+            keepalive.resize(60, 0);
+            frames.push((at + 5 * MS, keepalive));
+        }
+        for (time, frame) in frames {
+            out.extend([Out::whole(time, frame.clone()), Out::whole(time + 20 * US, frame)]);
+        }
+    }
+    let path = support::write_file(&support::scratch("mirrored"), "keepalives.pcap", &plain_pcap(&out));
+    let report = support::report(&[&path]).json();
+    let row = at(&report, "rates.directions.0");
+    let octets =
+        |rate: &str| at(row, rate).as_f64().expect("a rate") * at(row, "seconds").as_f64().expect("a time") / 8.0;
+    assert!((octets("control_l1_bps") - 4.0 * 84.0).abs() < 0.5, "{row:#}");
+    assert_eq!(number(row, "frames"), 204, "{row:#}");
+    let copies = said(&report, "tap-copies").expect("it is said");
+    assert_eq!(number(copies, "count"), 204, "{copies:#}");
+    assert!(!text(copies, "evidence").contains("recur"), "{copies:#}");
+}

@@ -9,7 +9,7 @@ use super::TapState;
 use super::clock::Clock;
 use super::copying::is_copying;
 use super::group::{self, GroupSa};
-use super::hidden::{Hidden, Loose};
+use super::hidden::{Hidden, Loose, is_more_than_stray};
 use super::several::Several;
 use super::tcp;
 use super::twice::Twice;
@@ -363,7 +363,15 @@ impl<'a> SaView<'a> {
 
     /// Whether the sizes of some of its packets are not known, because of how their fragments fit together or what they show.
     pub(crate) fn has_unsized_fragments(&self) -> bool {
-        self.torn > 0 || self.fragments.as_ref().is_some_and(|sums| sums.uncertain > 0 || sums.unsized_packets > 0)
+        self.torn > 0
+            || self.fragments.as_ref().is_some_and(|sums| sums.uncertain > 0 || sums.unsized_packets > 0)
+            || is_more_than_stray(self.packets_without_size(), self.state.seen.count)
+    }
+
+    /// Packets that no size counts, mostly because fragments of them were not seen.
+    pub(crate) fn packets_without_size(&self) -> u64 {
+        let incomplete = self.fragments.as_ref().map_or(0, |sums| sums.incomplete);
+        self.inferred.as_ref().map_or(incomplete, |inferred| inferred.packets_without_size)
     }
 
     /// Whether some of it is carried in TCP.

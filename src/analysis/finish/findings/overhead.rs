@@ -36,7 +36,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             if settings.spi.is_some() {
                 evidence = format!(
                     "{packets} of {} {} fragmented. The later fragments bear no SPI: the filter --spi leaves them out.",
-                    plural(sa.state.seen.count, "packet"),
+                    plural(all, "packet"),
                     was_or_were(packets)
                 );
             } else if sums.incomplete > 0 {
@@ -48,6 +48,9 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                      overlap: counted, without sizes.",
                     plural(sums.uncertain, "packet")
                 ));
+            }
+            if sa.has_unsized_fragments() {
+                evidence.push_str(" So goodput of this direction is not determined.");
             }
             findings.push(
                 Draft::new("outer-fragmentation", evidence)

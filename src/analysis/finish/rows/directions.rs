@@ -232,7 +232,8 @@ fn hides_goodput(tap: &Tap<'_>, direction: &Folded) -> bool {
         || is_torn(tap, direction)
         || is_hidden(tap, direction)
         || carries(tap, direction, |sa| {
-            sa.is_opaque() || sa.has_unsized_fragments() || tap.unsized_null.contains(&sa.id)
+            let is_sized = !sa.has_unsized_fragments() && sa.packets_without_size() == 0;
+            sa.is_opaque() || !is_sized || tap.unsized_null.contains(&sa.id)
         })
 }
 

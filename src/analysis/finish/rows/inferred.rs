@@ -22,6 +22,8 @@ pub(crate) struct Inferred {
     /// mode the inner packet has the outer IP header too; where the mode is unknown that is the upper limit. GRE between the same ends
     /// may stand around it.
     pub(crate) goodput_bytes: (u64, u64),
+    /// Opaque packets that these are without: fragments of them were not seen, or a limit left no room for their size.
+    pub(crate) packets_without_size: u64,
     /// Whether a policy states how the SA pads, so that the range holds as it is.
     pub(crate) stated: bool,
 }
@@ -72,9 +74,15 @@ pub(in crate::analysis::finish) fn add(tap: &mut Tap<'_>) {
     let catalogue = Catalogue::new();
     let mut cache = Cache::new();
     let is_cut = tap.stream.totals.snaplen.count > 0 || tap.stream.notices.sliced.count > 0;
+    let copying = tap.copying;
     for sa in tap.sas.iter_mut().filter(|sa| opaque(sa)) {
         let sized = if sa.id == NONE { sa_flows.get(&sa.key) } else { sizes.get(&sa.id) };
         sa.inferred = sized.and_then(|sizes| inferred(sa, sizes, is_cut, &catalogue, &mut cache));
+        if let (Some(inferred), Some(sizes)) = (&mut sa.inferred, sized) {
+            let copies = if copying { sa.state.copies.get().frames } else { 0 };
+            let with_size: u64 = sizes.iter().map(|sized| sized.packets).sum();
+            inferred.packets_without_size = sa.state.opaque.saturating_sub(copies).saturating_sub(with_size);
+        }
         // Packets in fragments have their size here, though nothing shows what they carry.
         if let (Some(sums), Some(sizes)) = (&mut sa.fragments, sized) {
             let fragmented = sizes.iter().filter(|sized| sized.fragments > 1).map(|sized| sized.packets);
@@ -175,7 +183,8 @@ fn inferred(
     });
     let known = Arc::clone(known.as_ref()?);
     let stated = Stated { protection: known.inference.protection, transport: None, padding: false };
-    Some(Inferred { goodput_bytes: goodput_bytes(sizes, around, header, stated), stated: false, known })
+    let goodput_bytes = goodput_bytes(sizes, around, header, stated);
+    Some(Inferred { goodput_bytes, packets_without_size: 0, stated: false, known })
 }
 
 /// The longest GRE header in use: checksum, key and sequence number (RFC 2784 section 2, RFC 2890 section 2).

@@ -131,7 +131,7 @@ impl CopyWindow {
         costs: Costs,
         first_sighting: bool,
     ) -> bool {
-        if o.digest == 0 || o.class.control {
+        if o.digest == 0 {
             return false;
         }
         let Some(time) = o.time.ns() else { return false };
@@ -156,7 +156,9 @@ impl CopyWindow {
         // Most frames have no equal.
         if chain.latest().is_some() {
             (copy, place) = (is_copy(&chain, time, sights), place_of(&chain, time, sights));
-            self.pattern.add(place, o.digest, o.tos);
+            if counts_in_pattern(o) {
+                self.pattern.add(place, o.digest, o.tos);
+            }
         }
         if self.first_epoch && chain.root(time).is_some_and(|root| root <= first.saturating_add(HEAD_NS)) {
             let counts = |note: &&Note| matches!(note, Note::Null { .. } | Note::UdpCandidate { .. });
@@ -378,6 +380,11 @@ impl PartialEq for CopyWindow {
             && self.agreed() == other.agreed()
             && self.recent.archived() == other.recent.archived()
     }
+}
+
+/// Whether equal frames tell what makes them: keepalives of NAT are all alike, whoever copies them.
+pub(super) const fn counts_in_pattern(o: &Observation) -> bool {
+    !o.class.control
 }
 
 /// Times of a span's ends, for the rules that look at neighbours.

@@ -54,7 +54,10 @@ pub(super) fn shows_packets_twice(tap: &Tap<'_>, direction: &Folded) -> bool {
     seen > 0 && opaque > 0 && seen.saturating_add(opaque) > direction.sums.frames
 }
 
-/// Inner octets of the opaque SAs of a direction.
+/// Octets of the longest packet, of IPv6 without the option for jumbograms (RFC 8200 section 3).
+const LONGEST: u64 = 40 + 65_535;
+
+/// Inner octets of a direction that packets do not show.
 #[derive(Clone, Copy)]
 pub(super) struct HiddenOctets {
     pub(super) least: u64,
@@ -63,12 +66,15 @@ pub(super) struct HiddenOctets {
     pub(super) stated: bool,
 }
 
-/// Inner octets of the opaque SAs of the direction; `None` where one of them is unknown, or travels in another direction too.
+/// Inner octets of the opaque SAs of the direction, and of packets without a size: these may carry nothing, or as much as a packet can. `None`
+/// where an SA is unknown, or travels in another direction too.
 pub(super) fn hidden_goodput(tap: &Tap<'_>, direction: &Folded) -> Option<HiddenOctets> {
     let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
-    let opaque = tap.sas.iter().filter(|sa| sa.state.directions.first() & bits != 0 && sa.is_opaque());
+    let here = || tap.sas.iter().filter(|sa| sa.state.directions.first() & bits != 0);
+    let without_size: u64 = here().map(SaView::packets_without_size).sum();
+    let opaque = here().filter(|sa| sa.is_opaque());
     // What AH hides is the ESP or IPComp inside, an SA of its own.
-    let none = HiddenOctets { least: 0, most: 0, stated: true };
+    let none = HiddenOctets { least: 0, most: without_size.saturating_mul(LONGEST), stated: true };
     opaque.filter(|sa| sa.key.protocol != Protocol::Ah).try_fold(none, |sum, sa| {
         let inferred = sa.inferred.as_ref().filter(|_| sa.state.directions.first() & !bits == 0)?;
         let (least, most) = inferred.goodput_bytes;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::chain::{Chain, NONE_OLDER, Older, VACANT, is_copy, place_of};
 use super::head::HeadFrame;
 use super::sieve::Sieve;
-use super::{CopyWindow, Entry, HEAD_NS};
+use super::{CopyWindow, Entry, HEAD_NS, counts_in_pattern};
 use crate::analysis::limits::CLOCK_TOLERANCE_NS;
 use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::tables::Remap;
@@ -134,7 +134,7 @@ impl CopyWindow {
                         out.changed.push(frame.clone());
                     }
                     let place = place_of(&chain, time, &frame.sights);
-                    if chain.len() > 0 {
+                    if chain.len() > 0 && counts_in_pattern(&frame.observation) {
                         self.pattern.move_to(frame.place, place, digest, frame.observation.tos);
                     }
                     frame.place = place;

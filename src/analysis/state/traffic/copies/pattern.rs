@@ -119,6 +119,7 @@ impl Pattern {
         let ends = (further + rounds).saturating_mul(OFTEN) <= second;
         let pairs =
             third.saturating_mul(10) <= second && self.contents.iter().all(|(_, classes)| classes.count_ones() == 1);
-        ends && (pairs || !self.recurs())
+        // Keepalives alone, which are in no pattern, do not tell.
+        second > 0 && ends && (pairs || !self.recurs())
     }
 }

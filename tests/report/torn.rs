@@ -1,0 +1,119 @@
+//! Packets of which fragments were not seen: what they carry is in no size, and figures must not say that they are without it.
+
+use serde_json::Value;
+
+use crate::support::build::{self, Noise, R1, R2, START};
+use crate::support::writer::{Out, plain_pcap};
+use crate::support::{self, at, items, text};
+
+const MS: u64 = 1_000_000;
+const US: u64 = 1_000;
+const PACKETS: u32 = 400;
+
+/// What protects the packets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Protection {
+    /// AES-CBC with HMAC-SHA1.
+    Cbc,
+    /// AH with HMAC-SHA1.
+    Ah,
+}
+
+/// A packet of so many octets, protected in tunnel mode, in fragments of 1376 octets where it is longer.
+fn protected(noise: &mut Noise, protection: Protection, number: u32, bytes: usize) -> Vec<Vec<u8>> {
+    let id = number as u16;
+    let whole = match protection {
+        Protection::Cbc => {
+            let content = 16 + (bytes + 2).next_multiple_of(16) + 12;
+            build::esp(R1, R2, 0x1001, number, &noise.bytes(content))
+        }
+        Protection::Ah => {
+            let header =
+                [&[4, 4, 0, 0][..], &0x1001_u32.to_be_bytes(), &number.to_be_bytes(), &noise.bytes(12)].concat();
+            let (src, dst) = ([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
+            let inner = build::udp(src, dst, (5_000, 5_001), id, &noise.bytes(bytes - 28))[14..].to_vec();
+            build::ipv4(R1, R2, 51, id, &[header, inner].concat())
+        }
+    };
+    if whole.len() <= 14 + 1_396 { vec![whole] } else { build::in_fragments(&whole, 1_376).to_vec() }
+}
+
+/// The report on packets of which each `lost`th that is in fragments comes without its last one, and the octets that all of them carry.
+fn report(protection: Protection, lost: usize, copies: bool, options: &[&str]) -> (Value, f64) {
+    let mut noise = Noise(3);
+    let (mut frames, mut inner, mut torn) = (Vec::new(), 0, 0);
+    for number in 1..=PACKETS {
+        let bytes = [52, 52, 1_388, 1_400, 60 + noise.below(1_200) as usize][noise.below(5) as usize];
+        inner += bytes;
+        let mut pieces = protected(&mut noise, protection, number, bytes);
+        if pieces.len() > 1 {
+            torn += 1;
+            if torn % lost == 0 {
+                pieces.pop();
+            }
+        }
+        for (piece, n) in pieces.into_iter().zip(0..) {
+            let time = START + u64::from(number) * 10 * MS + n * 8 * US;
+            if copies {
+                frames.push(Out::whole(time + 2 * US, piece.clone()));
+            }
+            frames.push(Out::whole(time, piece));
+        }
+    }
+    frames.sort_by_key(|frame| frame.time_ns);
+    let path = support::write_file(&support::scratch("torn"), "torn.pcap", &plain_pcap(&frames));
+    let args = [&["report", "-q", "--format", "json"], options, &[path.to_str().expect("UTF-8")]].concat();
+    #[allow(clippy::cast_precision_loss)] // some hundred thousand octets
+    let inner = inner as f64;
+    (support::spiglass(&args).json(), inner)
+}
+
+/// Exact goodput, and its limits, in octets.
+fn goodput(report: &Value) -> (Option<f64>, Option<(f64, f64)>) {
+    let row = at(report, "rates.directions.0");
+    let seconds = at(row, "seconds").as_f64().expect("seconds");
+    let octets = |of: &Value, what: &str| at(of, what).as_f64().map(|bps| bps * seconds / 8.0);
+    let range = |of: &Value| octets(of, "goodput_min_bps").zip(octets(of, "goodput_max_bps"));
+    let conditional = row.get("if_no_tfc").filter(|range| !range.is_null());
+    (octets(row, "goodput_bps"), range(row).or(conditional.and_then(range)))
+}
+
+fn evidence(report: &Value) -> &str {
+    let found = items(report, "findings").iter().find(|finding| text(finding, "code") == "outer-fragmentation");
+    text(found.expect("it is said"), "evidence")
+}
+
+#[test]
+fn packets_without_their_last_fragment_are_not_missing_from_goodput() {
+    for protection in [Protection::Cbc, Protection::Ah] {
+        // All are whole.
+        let (whole, inner) = report(protection, 1_000, false, &[]);
+        let (exact, range) = goodput(&whole);
+        assert_eq!(exact.is_some(), protection == Protection::Ah, "{protection:?}");
+        let (least, most) = range.expect("a range");
+        assert!(least <= inner + 0.5 && inner <= most + 0.5, "{protection:?}: {inner}, {least} to {most}");
+        // A few are not: they may be as long as a packet can be.
+        let (few, inner) = report(protection, 60, false, &[]);
+        let (exact, range) = goodput(&few);
+        assert_eq!(exact, None, "{protection:?}");
+        let (fewer, more) = range.expect("a range");
+        assert!(fewer <= inner && inner <= more && more < most + 4.0 * 66_000.0, "{protection:?}: {fewer} to {more}");
+        assert!(!evidence(&few).contains("oodput"), "{}", evidence(&few));
+        // With many that says nothing.
+        let (many, _) = report(protection, 8, false, &[]);
+        assert_eq!(goodput(&many), (None, None), "{protection:?}");
+        assert!(evidence(&many).ends_with("So goodput of this direction is not determined."), "{}", evidence(&many));
+    }
+}
+
+/// A filter by SPI leaves later fragments out: with copies of a mirror, too, packets are counted once.
+#[test]
+fn packets_that_a_filter_by_spi_leaves_torn_have_no_goodput() {
+    for copies in [false, true] {
+        let (filtered, _) = report(Protection::Cbc, 1_000, copies, &["--spi", "0x1001"]);
+        assert_eq!(goodput(&filtered), (None, None), "copies {copies}");
+        let said = evidence(&filtered);
+        assert!(said.contains(" of 400 packets were fragmented. The later fragments bear no SPI"), "{said}");
+        assert!(said.ends_with("So goodput of this direction is not determined."), "{said}");
+    }
+}
