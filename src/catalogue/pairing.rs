@@ -110,7 +110,7 @@ pub(super) const NOTHING: Entry = Entry {
     meaning: "Both sides have packets, but neither their contents nor their lengths, order and times let any of them belong together; or one side shows \
               none of its kind.",
     causes: &[
-        "The mirror shows another port, so that the capture of the tunnel holds no IPsec.",
+        "The mirror shows another port, or the tunnel is down, so that the capture of the tunnel holds no IPsec.",
         "The captures are of different times, or of different gateways.",
         "The plain tap sees other hosts than those whose traffic goes through the tunnel.",
         "The tunnel's capture shows the plaintext, too: then nothing says that it went through the tunnel.",

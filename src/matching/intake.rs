@@ -291,10 +291,6 @@ impl Matcher {
             }
             self.order.tunnelled(&mut self.ledger, serial, ns, sa, raw);
             return true;
-        } else if packet.is_unidentified() && !again {
-            self.ledger.has_unidentified = true;
-        } else if packet.is_unidentified() {
-            self.ledger.leave(serial, TunnelledFate::Repeated);
         } else {
             self.ledger.leave(serial, TunnelledFate::Alone);
         }

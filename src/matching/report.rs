@@ -214,7 +214,10 @@ fn nothing(report: &MatchReport) -> Option<Finding> {
         return Some(Draft::new("match-swapped", evidence).done());
     }
     let exit = report.exit.as_ref().map_or(0, |exit| exit.tunnelled);
-    if exit > 0 && report.tunnel.tunnelled == 0 && report.tunnel.frames > 0 {
+    if exit * 2 > report.exit.as_ref().map_or(0, |exit| exit.frames)
+        && report.tunnel.tunnelled == 0
+        && report.tunnel.frames > 0
+    {
         let evidence = format!(
             "{} on the side of the exit, none on the side of the tunnel: --exit and --tunnel are likely swapped.",
             plural(exit, "tunnelled packet")
@@ -223,14 +226,15 @@ fn nothing(report: &MatchReport) -> Option<Finding> {
     }
     if packets.1 == 0 && report.tunnel.frames > 0 {
         let evidence = format!(
-            "The capture of the tunnel shows neither IPsec nor an IP tunnel: {}. The mirror shows another port, or the tunnel is down.",
+            "The capture of the tunnel shows no packet of AH, ESP or an IP tunnel that can be read: {}.",
             plural(report.tunnel.frames, "frame")
         );
         return Some(Draft::new("match-nothing", evidence).done());
     }
     if packets.0 == 0 && report.plain.frames > 0 && packets.1 > 0 {
-        let tunnelled = report.plain.tunnelled.max(report.tunnel.tunnelled);
-        let evidence = if report.plain.tunnelled > 0 || report.plain.captures.iter().eq(&report.tunnel.captures) {
+        let own = report.plain.tunnelled;
+        let tunnelled = if own > 0 { own } else { report.tunnel.tunnelled };
+        let evidence = if own > 0 || report.plain.captures.iter().eq(&report.tunnel.captures) {
             format!(
                 "The plaintext side shows nothing but the tunnel itself: {}. Its tap is on the encrypted side, or the host with the capture is an end of the SAs.",
                 plural(tunnelled, "tunnelled packet")

@@ -377,7 +377,7 @@ impl EndToEnd {
 fn leave_repeated(waiting: &mut Queue<Waiting>, identity: Identity, (taken, more): (Waiting, bool)) {
     if more
         && taken.again
-        && let Some(left) = waiting.first_mut(identity)
+        && let Some(left) = waiting.nearest_mut(identity, taken.ns, |waiting| waiting.ns)
     {
         left.again = true;
     }

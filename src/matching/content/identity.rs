@@ -124,11 +124,6 @@ impl Kin {
         opening(train, protocol, packet.captured).unwrap_or(Self::Joined(train))
     }
 
-    /// What a packet in the tunnel has kept of one with this header around another protocol.
-    pub(in crate::matching) fn of_header(header: &IpHeader, protocol: u8) -> Self {
-        Self::Joined(train(header.src, header.dst, protocol, header.identification))
-    }
-
     fn train_of(header: &IpHeader) -> u64 {
         train(header.src, header.dst, header.protocol, header.identification)
     }

@@ -59,15 +59,16 @@ impl<T> Queue<T> {
         self.index.missed()
     }
 
-    /// The first packet that waits with this identity.
-    pub(in crate::matching) fn first_mut(&mut self, identity: Identity) -> Option<&mut T> {
-        let at = |serial: Serial| usize::try_from(serial.checked_sub(self.first)?).ok();
-        let agrees = |serial| {
-            let own = at(serial).and_then(|at| self.packets.get(at)?.as_ref());
-            own.is_some_and(|(own, _)| own.agrees(identity))
-        };
-        let (first, _) = self.index.find(identity, agrees)?;
-        self.packets.get_mut(at(first)?)?.as_mut().map(|(_, packet)| packet)
+    /// The packet that waits with this identity and is the nearest to a time; `ns`: the time of a packet.
+    pub(in crate::matching) fn nearest_mut(
+        &mut self,
+        identity: Identity,
+        due: i64,
+        ns: fn(&T) -> i64,
+    ) -> Option<&mut T> {
+        let (serial, _) = self.find(identity, Some(due), ns)?;
+        let at = usize::try_from(serial.checked_sub(self.first)?).ok()?;
+        self.packets.get_mut(at)?.as_mut().map(|(_, packet)| packet)
     }
 
     /// Whether none waits.
@@ -84,6 +85,14 @@ impl<T> Queue<T> {
         due: Option<i64>,
         ns: fn(&T) -> i64,
     ) -> Option<(T, bool)> {
+        let (serial, more) = self.find(identity, due, ns)?;
+        let at = usize::try_from(serial.checked_sub(self.first)?).ok()?;
+        let (own, packet) = self.packets.get_mut(at)?.take()?;
+        self.index.remove(own, serial);
+        Some((packet, more))
+    }
+
+    fn find(&self, identity: Identity, due: Option<i64>, ns: fn(&T) -> i64) -> Option<(Serial, bool)> {
         let at = |serial: Serial| usize::try_from(serial.checked_sub(self.first)?).ok();
         let agrees = |serial| {
             let own = at(serial).and_then(|at| self.packets.get(at)?.as_ref());
@@ -96,10 +105,7 @@ impl<T> Queue<T> {
             let cost = |serial| sent(serial).filter(|_| agrees(serial)).map(|ns| ns.abs_diff(due));
             Some(self.index.nearest(identity, before, cost)?.0)
         });
-        let serial = near.unwrap_or(first);
-        let (own, packet) = self.packets.get_mut(at(serial)?)?.take()?;
-        self.index.remove(own, serial);
-        Some((packet, more))
+        Some((near.unwrap_or(first), more))
     }
 }
 

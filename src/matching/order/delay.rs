@@ -46,11 +46,11 @@ impl Delay {
 
     /// What the pairs of one more block say. `above`: packets of this direction are stamped later in the tunnel, so that no difference
     /// is below its edge.
-    pub(in crate::matching) fn learn(old: Option<Self>, differences: &[i64], above: bool) -> Option<Self> {
+    pub(in crate::matching) fn learn(old: Option<Self>, differences: &[i64], above: bool, first: bool) -> Option<Self> {
         let new = Self::of(differences)?;
         let old = old.filter(|delay| delay.base.is_some());
         // A beginning that looked in the wrong place knew little: many pairs that agree leave no more of it than this.
-        let most = if differences.len() < MANY { f64::INFINITY } else { LEFT };
+        let most = if first && differences.len() >= MANY { LEFT } else { f64::INFINITY };
         let blend = |old: f64, new: f64| (0.7 * old + 0.3 * new).min(most * new);
         let (spread, jitter) = match old {
             // Few pairs say little.

@@ -293,7 +293,7 @@ impl Lane {
             }
         }
         // Before what is left over: a beginning knows less of the times than the pairs beside it.
-        self.delay = Delay::learn(self.delay, &differences, self.encapsulated).or(self.delay);
+        self.delay = Delay::learn(self.delay, &differences, self.encapsulated, !self.begun).or(self.delay);
         self.rescue(ledger, block, &alone, consumed);
         self.crossed += self.crossings(ledger, block, &alone, consumed);
         self.fit_outside(ledger, block, &alone);

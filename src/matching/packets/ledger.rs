@@ -61,8 +61,6 @@ pub(in crate::matching) struct Ledger {
     pub(in crate::matching) services: Services,
     /// Whether there are plaintext fragments, and whether packets in the tunnel were put together of some.
     pub(in crate::matching) has_fragments: bool,
-    /// Whether packets of the tunnel were too short for an identity, though what is inside is visible.
-    pub(in crate::matching) has_unidentified: bool,
     /// SAs that showed late that they do not encrypt, each with its first packet that is read: those before it may wait as opaque ones.
     pub(in crate::matching) early: Vec<(u32, Serial)>,
     pub(in crate::matching) joins_fragments: bool,
@@ -98,7 +96,6 @@ impl Default for Ledger {
             unpaired: None,
             services: Services::default(),
             has_fragments: false,
-            has_unidentified: false,
             early: Vec::new(),
             joins_fragments: false,
             torn: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! What leaves the ledger: packets that are settled, and those that have waited too long.
 
+mod early;
 mod reassembly;
-mod unidentified;
 
 use super::ledger::{Plain, PlainFate, Serial, TunnelledFate};
 use super::numbers::Lately;
@@ -35,7 +35,6 @@ impl Matcher {
         let age = |until: i64, from: i64| until.saturating_sub(from) > 2 * HORIZON_NS;
         // Few packets in a long time wait for more: together they may tell what belongs together.
         let sampling = self.order.is_sampling();
-        let mut by_header = self.by_header();
         for serial in self.ledger.tunnel.first()..self.ledger.tunnel.next() {
             let Some(t) = self.ledger.tunnel.get(serial) else { break };
             if !matches!(t.fate, TunnelledFate::Waiting) {
@@ -51,12 +50,7 @@ impl Matcher {
                 break;
             }
             let ns = t.time.ns();
-            if !self.rejoin(serial)
-                && !self.join(serial)
-                && !self.count_alike(serial)
-                && !self.reopen(serial)
-                && !self.recognize(serial, &mut by_header)
-            {
+            if !self.rejoin(serial) && !self.join(serial) && !self.count_alike(serial) && !self.reopen(serial) {
                 self.ledger.leave(serial, TunnelledFate::Alone);
                 if !(end || too_old) {
                     let read = ahead.map(|ahead| self.plain.until().saturating_add(ahead));

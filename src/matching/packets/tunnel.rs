@@ -322,9 +322,7 @@ impl Sight<'_> {
         };
         let captured = self.octets.get(start as usize..)?;
         let identity = Identity::new(outer, protocol?, total, captured, bytes as usize);
-        // Too little of it for an identity: its header is that of the plaintext packet.
-        let kin = if identity.is_none() { Kin::of_header(outer, protocol?) } else { Kin::Nothing };
-        Some(Visible { inner, identity, kin, transport: true })
+        Some(Visible { inner, identity, kin: Kin::Nothing, transport: true })
     }
 }
 

@@ -60,6 +60,8 @@ fn unusual(missing: &BTreeMap<u32, u64>, found: &BTreeMap<u32, u64>) -> Option<u
     /// Missing packets that are too few to tell, and the share of all packets that are too many, as 1 in N.
     const FEWEST: u64 = 5;
     const OF_ALL: u64 = 4;
+    /// The share of all packets whose lengths are rare, at most, as 1 in N.
+    const OF_RARE: u64 = 5;
     /// How many times as many of a length may be found where many are missing, and the share of the missing ones that have such lengths.
     const TIMES: u64 = 3;
     const MOST: (u64, u64) = (2, 3);
@@ -82,8 +84,8 @@ fn unusual(missing: &BTreeMap<u32, u64>, found: &BTreeMap<u32, u64>) -> Option<u
     // Any lengths may have been the ones.
     let own = counts.iter().filter(many).count() as f64;
     let choices = own * (1.0 + (counts.len() as f64 / own).ln());
-    let of_own = counts.iter().filter(many).map(|[gone, here]| gone + here).sum();
-    if odds(share(unusual), of(of_own)) * all as f64 >= ODDS + choices {
+    let of_own: u64 = counts.iter().filter(many).map(|[gone, here]| gone + here).sum();
+    if of_own * OF_RARE <= total && odds(share(unusual), of(of_own)) * all as f64 >= ODDS + choices {
         return Some(unusual);
     }
     counts.sort_unstable_by_key(|[gone, here]| gone + here);
@@ -93,7 +95,7 @@ fn unusual(missing: &BTreeMap<u32, u64>, found: &BTreeMap<u32, u64>) -> Option<u
         for [gone, here] in alike {
             (rare, gone_of_rare) = (rare + gone + here, gone_of_rare + gone);
         }
-        odds(share(gone_of_rare), of(rare)) * all as f64 >= ODDS
+        rare * OF_RARE <= total && odds(share(gone_of_rare), of(rare)) * all as f64 >= ODDS
     });
     is_chosen.then_some(unusual)
 }

@@ -143,7 +143,10 @@ fn captures_of_the_wrong_side_are_told() {
         text(own.unwrap_or_else(|| panic!("{code}: {:#}", report["findings"])), "evidence").to_owned()
     };
     let other = captures("other", load(&mut Noise(65), Shown::Opaque), |ns| ns).0;
-    assert!(told(&plain, &other, &[], "match-nothing").contains("neither IPsec nor an IP tunnel: 800 frames"));
+    assert!(
+        told(&plain, &other, &[], "match-nothing")
+            .contains("no packet of AH, ESP or an IP tunnel that can be read: 800 frames")
+    );
     let exit = tunnel.to_str().expect("a path of text");
     assert!(told(&plain, &other, &["--exit", exit], "match-swapped").contains("--exit and --tunnel"));
     assert!(told(&tunnel, &tunnel, &[], "match-nothing").contains("nothing but the tunnel itself: 800 tunnelled"));

@@ -75,8 +75,8 @@ pub(in crate::matching) fn of_rare_lengths(count: u64, lost: u64) -> Undetermine
     Undetermined {
         alignments: 1,
         reason: format!(
-            "{count} of {lost} packets out of the tunnel that the plain tap did not show have lengths that few others have, as no loss chooses: they may be \
-             for the gateway itself (logs, traps, probes) or for a network that this tap does not see"
+            "{count} of {lost} packets out of the tunnel that the plain tap did not show have lengths of which it showed few: they may be for the \
+             gateway itself (logs, traps, probes) or for a network that this tap does not see, or such packets were dropped more than others"
         )
         .into(),
         decide: "the keys (--config), or the gateway's counters for what it receives and drops".into(),

@@ -131,6 +131,6 @@ impl Lane {
             ledger.give_up(item.serial, None, super::UNNAMED);
         }
         self.tunnelled_mut().drain(..end);
-        self.delay = Delay::learn(self.delay, &differences, self.encapsulated).or(self.delay);
+        self.delay = Delay::learn(self.delay, &differences, self.encapsulated, !self.begun).or(self.delay);
     }
 }
