@@ -206,6 +206,28 @@ fn nothing(report: &MatchReport) -> Option<Finding> {
     if report.pairs.matched > 0 || open {
         return None;
     }
+    let neither = || {
+        (packets.0 > 0 && packets.1 > 0).then(|| {
+            let clear: u64 = report.outside.iter().map(|own| own.clear).sum();
+            let both = if clear * 2 > packets.0 {
+                " The tunnel capture shows most of them in clear: if it holds both sides, use it for --plain and for --tunnel."
+            } else {
+                ""
+            };
+            let evidence = format!(
+                "{} on the plaintext side, {} in tunnels, and none could be paired.{both}",
+                plural(packets.0, "packet"),
+                plural(packets.1, "packet")
+            );
+            Draft::new("match-nothing", evidence).done()
+        })
+    };
+    of_the_wrong_side(report).or_else(neither)
+}
+
+/// A capture that does not hold what it was given as.
+fn of_the_wrong_side(report: &MatchReport) -> Option<Finding> {
+    let packets = (report.plain.packets, report.tunnel.packets);
     if report.plain.tunnelled > 0 && report.tunnel.tunnelled == 0 && report.tunnel.frames > 0 {
         let evidence = format!(
             "{} on the plaintext side, none on the side of the tunnel: --plain and --tunnel are likely swapped.",
@@ -247,18 +269,5 @@ fn nothing(report: &MatchReport) -> Option<Finding> {
         };
         return Some(Draft::new("match-nothing", evidence).done());
     }
-    (packets.0 > 0 && packets.1 > 0).then(|| {
-        let clear: u64 = report.outside.iter().map(|own| own.clear).sum();
-        let both = if clear * 2 > packets.0 {
-            " The tunnel capture shows most of them in clear: if it holds both sides, use it for --plain and for --tunnel."
-        } else {
-            ""
-        };
-        let evidence = format!(
-            "{} on the plaintext side, {} in tunnels, and none could be paired.{both}",
-            plural(packets.0, "packet"),
-            plural(packets.1, "packet")
-        );
-        Draft::new("match-nothing", evidence).done()
-    })
+    None
 }
