@@ -34,7 +34,9 @@ impl Matcher {
             let tunnel = &self.ledger.tunnel;
             let behind = tunnel.range(first, first.saturating_add(LOOKED_THROUGH)).filter(|(_, t)| t.sa == sa);
             let hosts: BTreeSet<u64> = behind.filter_map(|(_, t)| Some(t.inner?.ends)).take(HOSTS).collect();
-            let before = tunnel.range(tunnel.first(), first).filter(|(_, t)| t.sa == sa && t.is_opaque());
+            // The packet that told it is one of them: it was read before it told.
+            let before =
+                tunnel.range(tunnel.first(), first.saturating_add(1)).filter(|(_, t)| t.sa == sa && t.is_opaque());
             for (serial, t) in before.map(|(serial, t)| (serial, *t)).collect::<Vec<_>>() {
                 if let Some(plain) = self.by_its_length(&t, &hosts)
                     && self.ledger.pair(plain, serial, PairBasis::Order, BY_LENGTH)
