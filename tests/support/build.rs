@@ -79,6 +79,10 @@ pub fn on_link(frame: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
 /// The same packet behind one more router.
 pub fn one_hop_further(frame: &[u8]) -> Vec<u8> {
     let mut next = frame.to_vec();
+    if frame[12..14] == [0x86, 0xdd] {
+        next[21] -= 1;
+        return next;
+    }
     next[22] -= 1;
     set_checksum(&mut next);
     next
