@@ -81,7 +81,7 @@ fn unusual(missing: &BTreeMap<u32, u64>, found: &BTreeMap<u32, u64>) -> Option<u
         return None;
     }
     let (share, of) = (|gone: u64| gone as f64 / all as f64, |here: u64| here as f64 / total as f64);
-    // Any lengths may have been the ones.
+    // Chance could have picked any lengths: the odds must outweigh the number of ways to pick so many of them.
     let own = counts.iter().filter(many).count() as f64;
     let choices = own * (1.0 + (counts.len() as f64 / own).ln());
     let of_own: u64 = counts.iter().filter(many).map(|[gone, here]| gone + here).sum();
@@ -89,7 +89,7 @@ fn unusual(missing: &BTreeMap<u32, u64>, found: &BTreeMap<u32, u64>) -> Option<u
         return Some(unusual);
     }
     counts.sort_unstable_by_key(|[gone, here]| gone + here);
-    // Of all packets so many have lengths that are as rare as this one or rarer, and of the missing ones.
+    // From the rarest length on: how many packets have these lengths so far (`rare`), and how many of those are missing.
     let (mut rare, mut gone_of_rare) = (0, 0);
     let is_chosen = counts.chunk_by(|one, other| one[0] + one[1] == other[0] + other[1]).any(|alike| {
         for [gone, here] in alike {

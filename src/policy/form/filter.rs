@@ -42,7 +42,7 @@ const PARTS: [&str; 17] = [
 const KINDS: [&str; 9] = ["append", "redirect", "tee", "begin", "section", "include", "exclude", "grep", "count"];
 
 impl Filter {
-    /// What stands behind `show running-config`; `None` where the whole configuration follows.
+    /// Reads the words after `show running-config`; `None` if the command displays the whole configuration.
     pub(in crate::policy) fn of(rest: &str) -> Option<Self> {
         let (argument, filter) = rest.split_once('|').unwrap_or((rest, ""));
         let (argument, filter) = (argument.trim(), filter.trim());

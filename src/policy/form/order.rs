@@ -144,7 +144,7 @@ impl Missing {
         missing
     }
 
-    /// Whether a mark stands in the output of a command, and in no configuration.
+    /// Whether a cut mark lies in the output of a command, and not in a configuration.
     pub(in crate::policy) fn is_output(&self, mark: usize) -> bool {
         self.outputs.contains(&mark)
     }
@@ -195,7 +195,7 @@ fn around(lines: &[Line], placed: &[Placed], mark: usize) -> Vec<Chapter> {
     hidden
 }
 
-/// Whether a mark stands in what follows a prompt, where nothing of a configuration does.
+/// Whether a cut mark follows a prompt, and no line between this prompt and the next one is of a configuration.
 fn in_output(placed: &[Placed], mark: usize) -> bool {
     let split = placed.partition_point(|one| one.at < mark);
     let (before, after) = placed.split_at_checked(split).unwrap_or_default();

@@ -199,7 +199,8 @@ impl Paste {
         }
     }
 
-    /// Whether a mark stands in the output of a command that displays no configuration.
+    /// Whether a cut mark here lies in the output of a command that displays no configuration. `follows`: whether the lines
+    /// around it follow a prompt and are of no configuration.
     fn is_output(&self, follows: bool) -> bool {
         self.active == Active::Nobody && (self.displayed || follows && !self.configured)
     }

@@ -34,7 +34,7 @@ impl Matcher {
             let tunnel = &self.ledger.tunnel;
             let behind = tunnel.range(first, first.saturating_add(LOOKED_THROUGH)).filter(|(_, t)| t.sa == sa);
             let hosts: BTreeSet<u64> = behind.filter_map(|(_, t)| Some(t.inner?.ends)).take(HOSTS).collect();
-            // The packet that told it is one of them: it was read before it told.
+            // The packet that told it was itself still read as an opaque one.
             let before =
                 tunnel.range(tunnel.first(), first.saturating_add(1)).filter(|(_, t)| t.sa == sa && t.is_opaque());
             for (serial, t) in before.map(|(serial, t)| (serial, *t)).collect::<Vec<_>>() {

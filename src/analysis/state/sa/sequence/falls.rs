@@ -163,7 +163,8 @@ impl SequenceState {
         self.mark(pos, |_| mark);
     }
 
-    /// Marks the frame at `pos`, the last one, where its number begins a run or falls; `mark`: is told whether it is the SA's first.
+    /// Marks the last frame, at `pos`, if its number begins a run or falls. `mark` makes the mark; its argument says whether the frame is the
+    /// first of the SA.
     #[inline]
     pub(crate) fn mark(&mut self, pos: FramePos, mark: impl FnOnce(bool) -> Option<DigestMark>) {
         if let Some(fallen) = &mut self.fallen {
