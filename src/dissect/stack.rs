@@ -112,6 +112,13 @@ impl Stack {
         self.opened.iter().find(|opened| opened.offset == sa.offset && sa.protocol == Protocol::Esp)
     }
 
+    /// AH, ESP and IPComp headers outside the encapsulated packet, all of them where none is visible. Those inside it belong to whoever sent it.
+    pub(crate) fn carriers(&self) -> &[SaHeader] {
+        let Some(at) = self.encapsulated else { return &self.sas };
+        let outside = self.sas.iter().take_while(|sa| sa.ip < at).count();
+        self.sas.get(..outside).unwrap_or_default()
+    }
+
     /// Octets of the encapsulated packet as its header states them, where the packet around it can hold so many: lengths that contradict
     /// each other make no figure. Where an IP packet states more octets than there are, nothing may be left over. `None` where no
     /// encapsulated packet is visible.

@@ -223,7 +223,7 @@ impl Matcher {
         self.tunnel.packets += 1;
         self.tunnel.tunnelled += 1;
         self.nested |= stack.encapsulated.is_some_and(|at| usize::from(at) + 1 < stack.ips.len());
-        let key = match stack.sas.last() {
+        let key = match stack.carriers().last() {
             Some(header) => {
                 let ip = stack.ips.get(usize::from(header.ip)).unwrap_or(outer);
                 TunnelKey::Sa(SaKey { protocol: header.protocol, src: ip.src, dst: ip.dst, spi: header.spi })
@@ -303,7 +303,7 @@ impl Matcher {
             return;
         }
         let Some(info) = self.order.sas.get_mut(id as usize) else { return };
-        let Some(header) = sight.stack.sas.last() else { return };
+        let Some(header) = sight.stack.carriers().last() else { return };
         let behind = sight.octets.get(header.offset as usize + 8..).and_then(<[u8]>::first_chunk::<8>);
         if let Some(octets) = behind {
             info.ivs.push(IvSample { sequence, octets: u64::from_be_bytes(*octets) });

@@ -3,6 +3,7 @@
 mod counted;
 mod for_gateway;
 mod left_over;
+mod let_through;
 mod offloaded;
 mod proved;
 
@@ -220,7 +221,10 @@ impl Matcher {
         (missing, missed, losses): (u64, u64, &Losses),
         clock: &Clock,
     ) -> Option<Undetermined> {
-        let around = self.left_around(at, sa, losses);
+        // Out of the tunnel, one SA's plaintext packet may have been taken for another's.
+        let beside =
+            if sa.encapsulated == Some(false) && sa.is_by_order() { self.missed_beside(at, losses) } else { 0 };
+        let around = self.left_around(at, sa, losses).max(beside);
         if (self.contradicted(clock) || sa.is_untimely()) && sa.is_by_order() {
             return Some(doubt::untimely(self.settings.one_clock));
         }
@@ -289,7 +293,8 @@ impl Matcher {
             return Some(doubt::offloaded(*count));
         }
         let told = unread(sa, plain, lost).or_else(|| self.partial(at, sa, (lost, losses)));
-        told.or_else(|| self.unshown(at, sa, (lost, losses))).or_else(|| self.for_gateway(at, sa, lost))
+        let told = told.or_else(|| self.unshown(at, sa, (lost, losses))).or_else(|| self.for_gateway(at, sa, lost));
+        told.or_else(|| self.let_through(at, sa, lost, losses))
     }
 
     /// Why packets out of the tunnel that the plain tap did not show may not be lost: into the same tunnel go packets that it did not show either, so

@@ -300,3 +300,37 @@ fn packets_that_the_exit_shows_twice_are_not_lost() {
     let report = report("twice", &trips, None);
     assert!(warnings(&report).is_empty(), "{:#}", report["findings"]);
 }
+
+/// After a lost heartbeat, equal to the others, each may be taken for the next: how far apart such pairs are says nothing of how long packets take, nor
+/// of what the captures have in common.
+#[test]
+fn heartbeats_hide_no_losses() {
+    let mut trips = trips(31);
+    let beat = build::udp(NEAR, FAR, (20_003, 20_004), 1, &[0; 100]);
+    for at in 0..PACKETS / 20 {
+        let ns = START + u64::from(at) * 20 * GAP + GAP / 3;
+        trips.push(Trip { there: true, at, ns, frame: beat.clone(), shown: [true; 3], spi: 0x1001, number: 0 });
+    }
+    trips.sort_by_key(|trip| trip.ns);
+    let mut there: Vec<&mut Trip> = trips.iter_mut().filter(|trip| trip.there).collect();
+    (1..).zip(&mut there).for_each(|(number, trip)| trip.number = number);
+    there.iter_mut().skip(7).step_by(20).for_each(|trip| trip.shown[EXIT] = false);
+    let gone = trips.iter().filter(|trip| !trip.shown[EXIT]).count() as u64;
+    assert_eq!(lost(&report("heartbeats", &trips, None), "1001"), [Some(0), Some(gone), Some(gone)]);
+}
+
+/// An exit that shows one way says nothing of the other, for none of the SAs that carried it.
+#[test]
+fn an_exit_of_one_way_says_nothing_of_either_sa() {
+    let mut trips = trips(32);
+    for trip in &mut trips {
+        trip.shown[EXIT] = !trip.there;
+        if trip.at >= PACKETS / 2 {
+            (trip.spi, trip.number) = (trip.spi + 1, trip.number - PACKETS / 2);
+        }
+    }
+    let report = report("one-way", &trips, None);
+    for spi in ["1001", "1002"] {
+        assert_eq!(lost(&report, spi), [Some(0), None, None], "{spi}");
+    }
+}

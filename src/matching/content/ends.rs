@@ -1,5 +1,6 @@
 //! Packets from the near plaintext side to the far one. Both are in clear, so identity decides, and what one side lacks was lost.
 
+mod between;
 mod judge;
 mod missed;
 
@@ -7,10 +8,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use foldhash::fast::FixedState;
 
+use self::between::SeenContents;
 use super::identity::Identity;
 use super::queue::Queue;
 use crate::dissect::IpHeader;
-use crate::matching::limits::{HELD_PAIRS, MAX_EXAMPLES, MAX_FLOWS, MAX_SIZES, ON_ITS_WAY_NS};
+use crate::matching::limits::{HELD_PAIRS, MAX_EXAMPLES, MAX_FLOWS, MAX_SIZES};
 use crate::matching::measure::clock::{Clock, Difference, Differences};
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::quantiles::Quantiles;
@@ -77,6 +79,8 @@ pub(in crate::matching) struct FlowEnds {
     pub(in crate::matching) elsewhere: [u64; 2],
     /// Differences of the timestamps of its pairs.
     reach: Reach,
+    /// Whether some of its packets are equal.
+    repeats: bool,
 }
 
 /// A packet that only the plain side showed.
@@ -142,6 +146,9 @@ pub(in crate::matching) struct EndToEnd {
     untold: HashSet<FramePos, FixedState>,
     /// Differences of the timestamps of pairs.
     reach: Reach,
+    /// The same of flows of which no packet had an equal so far, and contents of the latest pairs.
+    apart: Reach,
+    seen: SeenContents,
     /// Times without frames on the near side, and on the far one.
     pub(in crate::matching) silences: [Silences; 2],
     /// What they were, where they are no loss.
@@ -173,7 +180,7 @@ impl EndToEnd {
         match self.exit.take(identity, due, |waiting| waiting.ns) {
             Some((other, more)) => {
                 leave_repeated(&mut self.exit, identity, (other, more));
-                self.pair(own, other, more);
+                self.pair(own, other, (identity, more));
             }
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_sub(ahead));
@@ -192,7 +199,7 @@ impl EndToEnd {
         match self.plain.take(identity, due, |waiting| waiting.ns) {
             Some((other, more)) => {
                 leave_repeated(&mut self.plain, identity, (other, more));
-                self.pair(other, own, more);
+                self.pair(other, own, (identity, more));
             }
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_add(ahead));
@@ -216,10 +223,11 @@ impl EndToEnd {
     }
 
     /// Pairs two packets. `more`: others are equal, so that it may have been one of these.
-    fn pair(&mut self, plain: Waiting, exit: Waiting, more: bool) {
+    fn pair(&mut self, plain: Waiting, exit: Waiting, (identity, more): (Identity, bool)) {
         let later_ns = exit.ns.saturating_sub(plain.ns);
         self.ahead.get_or_insert(later_ns);
         self.reach.add(later_ns, !more);
+        let is_repeated = more || self.seen.is_again(identity.key);
         if let Some(way) = match plain.ttl.cmp(&exit.ttl) {
             std::cmp::Ordering::Greater => Some(0),
             std::cmp::Ordering::Less => Some(1),
@@ -229,11 +237,17 @@ impl EndToEnd {
             near.pair(way, plain.ns);
             far.pair(way, exit.ns);
         }
-        if let Some((_, flow)) = self.flow(&plain) {
+        let repeats = self.flow(&plain).map(|(_, flow)| {
+            flow.repeats |= is_repeated;
             flow.matched += 1;
             flow.equal += u64::from(more);
             flow.reach.add(later_ns, !more);
             flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
+            flow.repeats
+        });
+        let is_single = !repeats.unwrap_or(is_repeated);
+        if is_single {
+            self.apart.add(later_ns, true);
         }
         let difference = Difference {
             plain_ns: plain.ns,
@@ -242,7 +256,8 @@ impl EndToEnd {
             by_order: false,
             guessed: false,
         };
-        let held = Held { difference, src: plain.src, dst: plain.dst, way: plain.ttl.cmp(&exit.ttl), timed: !more };
+        let timed = if self.apart.is_proved() { is_single } else { !more };
+        let held = Held { difference, src: plain.src, dst: plain.dst, way: plain.ttl.cmp(&exit.ttl), timed };
         self.held.push(held);
         if plain.pattern.is_some() || exit.pattern.is_some() {
             self.rewritten +=
@@ -274,22 +289,6 @@ impl EndToEnd {
             }
         };
         self.flows.get_mut(number as usize).map(|(_, flow)| (number, flow))
-    }
-
-    /// By how much the far timestamps are usually later, where enough packets without equals say so.
-    fn usual(&self) -> Option<i64> {
-        self.reach.lately().filter(|_| self.reach.is_proved()).map(|(_, usual, _)| usual)
-    }
-
-    /// Least and greatest difference of the timestamps of a packet on both sides.
-    fn reach(&self) -> (i64, i64) {
-        self.reach.ever().unwrap_or((-ON_ITS_WAY_NS, ON_ITS_WAY_NS))
-    }
-
-    /// By how much the far timestamps of a flow are later, at least, usually and at most.
-    fn later(&mut self, packet: &Waiting) -> Option<(i64, i64, i64)> {
-        let all = self.reach.lately();
-        self.flow(packet).and_then(|(_, flow)| flow.reach.lately()).or(all)
     }
 
     fn size(&mut self, flow: u32, bytes: u32, exit: bool, count: u64) {

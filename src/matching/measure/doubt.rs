@@ -12,7 +12,9 @@ mod unpaired;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(in crate::matching) use self::flows::{gone, left_out, offloaded, refused, shared, sparse, strange, unserved};
+pub(in crate::matching) use self::flows::{
+    gone, left_out, let_through, offloaded, refused, shared, sparse, strange, unserved,
+};
 pub(in crate::matching) use self::reasons::{
     adrift, arrived, beside_silence, between, beyond, equal_at_an_edge, equal_on_both_sides, far_apart, fitting,
     guessed, partial, recounted, repeated, restarted, timeless, uncounted, undirected, unproved, unread, unshown,

@@ -4,6 +4,9 @@
 //! that is, and lengths that the transform cannot make never pair. The best alignment is taken, and for each pair the distance to the
 //! best alignment without it says how sure it is.
 
+mod grid;
+
+use self::grid::Grid;
 use super::delay::Delay;
 
 /// A plaintext packet.
@@ -98,17 +101,22 @@ pub(in crate::matching) fn align(
     makes: impl Fn(u8, u32, u32) -> bool,
 ) -> Aligned {
     let by_count = |half: usize| within(plain, tunnelled, lag, lead, delay, &makes, half);
+    let centres = centres(plain, tunnelled, delay);
+    // Where many packets are lost or in no tunnel, times say where the middle of the band is.
+    let leaves = |half: usize| {
+        let far = |(own, at): (&isize, isize)| (own - at).unsigned_abs() > half - half / 8;
+        centres.as_ref().is_some_and(|centres| centres.iter().zip(lag..).any(far))
+    };
     let narrow = by_count(NARROW);
     // Far from the edges nothing outside can be better.
-    if !narrow.edge {
+    if !narrow.edge && !leaves(NARROW) {
         return narrow.aligned;
     }
     let wide = by_count(WIDE);
-    if !wide.edge {
+    if !wide.edge && !leaves(WIDE) {
         return wide.aligned;
     }
-    // Where many packets are lost, times say where the middle of the band is.
-    let Some(centres) = centres(plain, tunnelled, delay) else { return wide.aligned };
+    let Some(centres) = centres else { return wide.aligned };
     let by_time = Band { plain, tunnelled, centres, lead, delay, makes, half: WIDE, width: 2 * WIDE + 1 }.align();
     if by_time.worth > wide.worth { by_time.aligned } else { wide.aligned }
 }
@@ -356,29 +364,6 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
                 right = own;
             }
             std::mem::swap(&mut later, &mut now);
-        }
-    }
-}
-
-/// A value for each cell of the band.
-struct Grid<T> {
-    cells: Vec<T>,
-    width: usize,
-    nothing: T,
-}
-
-impl<T: Copy> Grid<T> {
-    fn new(nothing: T, rows: usize, width: usize) -> Self {
-        Self { cells: vec![nothing; rows * width], width, nothing }
-    }
-
-    fn at(&self, row: usize, column: usize) -> T {
-        self.cells.get(row * self.width + column).copied().unwrap_or(self.nothing)
-    }
-
-    fn set(&mut self, row: usize, column: usize, value: T) {
-        if let Some(cell) = self.cells.get_mut(row * self.width + column) {
-            *cell = value;
         }
     }
 }

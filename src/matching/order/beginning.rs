@@ -17,6 +17,7 @@ use super::delay::{Delay, median};
 use super::evidence::{self, Alignment, CERTAIN, Partner, Streams};
 use super::lane::{Lane, Place, PlainItem, TunnelItem};
 use super::refit::refit;
+use super::settle::stretches::SentTimes;
 use crate::matching::order::pairs::{SAMPLE, SaInfo};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Ledger, PlainFate, Serial};
@@ -114,7 +115,7 @@ impl Search<'_> {
             refitted = true;
         };
         let flows = flows(&best, &items, &tunnelled);
-        let (delay, partial) = self.look(lane, &plain, delay);
+        let (delay, partial) = self.look(lane, &items, delay);
         let mappings = lane.mappings.clone();
         let found = best.partners.iter().zip(&tunnelled).filter_map(|(partner, packet)| match partner {
             Partner::Found(at, _) => Some((*at, packet.ns)),
@@ -128,27 +129,36 @@ impl Search<'_> {
 
     /// How much delays vary where packets are compared in order, and whether many of the tunnel have no plaintext packet: of those that a
     /// queue held back the offset alone does not tell.
-    fn look(&self, lane: &mut Lane, plain: &[align::Plain], delay: Delay) -> (Delay, bool) {
-        /// Plaintext packets before the first that is expected, and after the last.
+    fn look(&self, lane: &mut Lane, plain: &[PlainItem], delay: Delay) -> (Delay, bool) {
+        /// Plaintext packets before the first that is expected, and after as many as there are in the tunnel; the most that are looked at.
         const BEFORE: usize = 48;
         const AFTER: usize = 640;
+        const MOST: usize = 4_096;
         let base = delay.base.unwrap_or(0.0) as i64;
-        let begins = plain.first().map_or(i64::MAX, |packet| packet.ns.saturating_add(base));
+        // What the plain tap has not shown yet, or no more, says nothing.
+        let at_tunnel = |item: Option<&PlainItem>| item.map_or(i64::MAX, |item| item.ns.saturating_add(base));
+        let (begins, ends) = (at_tunnel(plain.first()), at_tunnel(plain.last()));
         let sample = |lane: &Lane| -> Vec<align::Tunnelled> {
             let places = lane.places(SAMPLE);
             let rows = places.iter().map(|place| lane.tunnelled_of(place, self.ledger));
-            rows.skip_while(|packet| packet.hole || packet.ns < begins).collect()
+            rows.skip_while(|packet| packet.hole || packet.ns < begins).filter(|packet| packet.ns <= ends).collect()
         };
         let mut rows = sample(lane);
-        let sent = rows.first().map_or(0, |packet| packet.ns.saturating_sub(base));
-        let at = plain.partition_point(|packet| packet.ns < sent);
+        let sent = |row: Option<&align::Tunnelled>| row.map_or(0, |packet| packet.ns.saturating_sub(base));
+        let due = |ns: i64| plain.partition_point(|packet| packet.ns < ns);
+        let at = due(sent(rows.first()));
         let from = at.saturating_sub(BEFORE);
-        let near = plain.get(from..plain.len().min(at + rows.len() + AFTER)).unwrap_or_default();
+        let until = due(sent(rows.last())).min(at + MOST).max(at + rows.len() + AFTER);
+        let near = plain.get(from..plain.len().min(until)).unwrap_or_default();
+        let times = SentTimes::of(&rows, delay);
+        let is_alone = |item: &PlainItem| times.as_ref().is_some_and(|times| times.is_alone(item.ns));
+        let near: Vec<align::Plain> =
+            near.iter().map(|item| lane.plain_among(item, self.ledger, false, is_alone(item))).collect();
         let lag = isize::try_from(at - from).unwrap_or(0);
         let (mut result, mut partial) = (delay, false);
         for _ in 0..2 {
             let makes = |mapping: u8, inner: u32, esp: u32| lane.mappings.makes(mapping, inner, esp);
-            let aligned = align::align(near, &rows, lag, 0.1, result, makes);
+            let aligned = align::align(&near, &rows, lag, 0.1, result, makes);
             let pairs = aligned.iter().zip(&rows).filter(|(_, packet)| !packet.hole);
             let differences: Vec<i64> =
                 pairs.filter_map(|(found, b)| Some(b.ns.saturating_sub(near.get((*found)?.0)?.ns))).collect();

@@ -104,6 +104,8 @@ pub(in crate::matching) struct Lane {
     pub(in crate::matching) overtaken: Overtaken,
     /// What became of the packets that were settled lately.
     pub(in crate::matching) seen_loss: SeenLoss,
+    /// The same of packets of flows of which was not known whether they go through the tunnel.
+    pub(in crate::matching) strangers: SeenLoss,
     passed: Passed,
     /// What was passed by before the first pair.
     before: Passed,

@@ -5,14 +5,14 @@
 
 pub(in crate::matching) mod overtaken;
 mod smooth;
-mod stretches;
+pub(super) mod stretches;
 mod sure;
 
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
-use self::stretches::{Unseen, is_diverse, outage, slack, unseen};
+use self::stretches::{SentTimes, Unseen, is_diverse, outage, slack, unseen};
 use super::align;
 use super::beginning::Beginning;
 use super::delay::Delay;
@@ -24,6 +24,8 @@ use crate::matching::packets::ledger::{Ledger, PairBasis, PlainFate, Serial, Tun
 const BLOCK: usize = 256;
 /// Tunnelled packets behind them that must fit too.
 const AHEAD: usize = 64;
+/// Plaintext packets beyond as many as there are places that may be theirs.
+const BESIDE: usize = 256;
 /// Places before a doubt that are looked at again with it.
 const AROUND: usize = 32;
 /// Packets of one side in a row without counterpart that are an outage, or a stretch that the other side lacks; fewer are left to an alignment.
@@ -106,11 +108,14 @@ impl Lane {
             .map_or(places.len(), |(at, _)| at + 1);
         let mut tunnelled: Vec<align::Tunnelled> =
             places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
-        let wanted = tunnelled.len() + 256;
+        let wanted = (tunnelled.len() + BESIDE).max(self.sent_by(&places, delay));
         let mut candidates = self.next_candidates(ledger, wanted);
         let told = is_diverse(&tunnelled);
-        let mut plain: Vec<align::Plain> =
-            candidates.iter().map(|(_, item)| self.plain_among(item, ledger, told)).collect();
+        let times = SentTimes::of(&tunnelled, delay);
+        let plain_of = |lane: &Self, item: &PlainItem, ledger: &Ledger| {
+            lane.plain_among(item, ledger, told, times.as_ref().is_some_and(|times| times.is_alone(item.ns)))
+        };
+        let mut plain: Vec<align::Plain> = candidates.iter().map(|(_, item)| plain_of(self, item, ledger)).collect();
         // What the plain side did not see has no place in an alignment.
         let unseen = unseen(&plain, &tunnelled, delay).filter(|_| self.begun);
         if let Some(Unseen { rows: 0, until, .. }) = unseen {
@@ -150,12 +155,23 @@ impl Lane {
             let mut aligned = align(&plain);
             let items: Vec<PlainItem> = candidates.iter().map(|(_, item)| *item).collect();
             if hint(ledger, &items, &aligned) {
-                plain = items.iter().map(|item| self.plain_among(item, ledger, told)).collect();
+                plain = items.iter().map(|item| plain_of(self, item, ledger)).collect();
                 aligned = align(&plain);
             }
             self.settle(ledger, &block, end, &aligned);
         }
         self.begun = true;
+    }
+
+    /// Plaintext packets that were sent before the last of these, as far as its time tells: those of other tunnels, or of none, may be many more
+    /// than those that it carries.
+    fn sent_by(&self, places: &[Place], delay: Delay) -> usize {
+        /// Packets beyond which none is looked at.
+        const MOST: usize = 4_096;
+        let last = places.iter().rev().find(|place| !place.hole);
+        let Some((last, base)) = last.zip(delay.base) else { return 0 };
+        let sent = last.item.ns.saturating_sub(base as i64).saturating_add(slack(delay));
+        self.plain.partition_point(|item| item.ns <= sent).min(MOST)
     }
 
     /// Brings both sides to the same time after a stretch that one of them lacks: the packets of the other that lie before are left
@@ -248,11 +264,11 @@ impl Lane {
     fn settle(&mut self, ledger: &mut Ledger, block: &LaneBlock, end: usize, aligned: &align::Aligned) {
         let LaneBlock { places, candidates, .. } = block;
         let mut differences: Vec<i64> = Vec::with_capacity(end);
-        let mut consumed = 0;
+        let (mut consumed, mut found) = (0, 0);
         let mut alone: Vec<usize> = Vec::new();
-        for (at, (place, found)) in places.iter().zip(aligned).enumerate().take(end) {
+        for (at, (place, aligned)) in places.iter().zip(aligned).enumerate().take(end) {
             let item = place.item;
-            let counterpart = found.and_then(|(j, gap)| {
+            let counterpart = aligned.and_then(|(j, gap)| {
                 let confidence = self.confidence(gap).min(self.distinct(candidates, j, item.ns));
                 Some((j, candidates.get(j)?.1, confidence))
             });
@@ -270,6 +286,7 @@ impl Lane {
                 self.pass_plain(u64::from(counterpart.is_some()));
                 self.remember((item.sa, item.number), hole);
             } else if let Some((_, plain, confidence)) = counterpart {
+                found += usize::from(ledger.flows.class(plain.flow) == Class::Unknown);
                 if ledger.pair(plain.serial, item.serial, PairBasis::Order, confidence) {
                     differences.push(item.ns.saturating_sub(plain.ns));
                     let stretch = self.stretch(&item);
@@ -300,19 +317,29 @@ impl Lane {
         self.overtaken.tunnelled(ledger, block, &alone);
         // The plaintext packets up to the last that was used: what was not paired was lost.
         let behind = consumed.checked_sub(1).and_then(|last| candidates.get(last)).map_or(0, |(at, _)| at + 1);
+        let (lost, strange) = self.leave_lost(ledger, places.get(..end).unwrap_or(places), behind);
+        self.seen_loss.add(differences.len(), lost);
+        self.strangers.add(found, strange);
+        self.join(ledger, places.get(..end).and_then(<[Place]>::last).map(|place| place.item.ns));
+        self.forget(places, end);
+    }
+
+    /// Gives up the first plaintext packets of those that wait, as far as they do: how many are of flows in the tunnel, and of such as are not known.
+    fn leave_lost(&mut self, ledger: &mut Ledger, places: &[Place], behind: usize) -> (usize, usize) {
         let holes: Vec<(Serial, (u32, i64))> = places
             .iter()
-            .take(end)
             .filter(|place| place.hole)
             .filter_map(|place| {
                 let key = (place.item.sa, place.item.number);
                 Some((self.holes.get(&key)?.plain?.0, key))
             })
             .collect();
-        let mut lost = 0;
+        let (mut lost, mut strange) = (0, 0);
         for item in self.plain.drain(..behind) {
             if ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting) {
-                lost += usize::from(ledger.flows.class(item.flow) == Class::Selected);
+                let class = ledger.flows.class(item.flow);
+                lost += usize::from(class == Class::Selected);
+                strange += usize::from(class == Class::Unknown);
                 let hole = holes.iter().find(|(serial, _)| *serial == item.serial).map(|(_, hole)| *hole);
                 let confidence = hole.and_then(|hole| self.holes.get(&hole)).map_or(0.5, |hole| hole.confidence);
                 let raw = hole
@@ -321,9 +348,7 @@ impl Lane {
                 self.overtaken.plain(ledger, item, raw.is_some());
             }
         }
-        self.seen_loss.add(differences.len(), lost);
-        self.join(ledger, places.get(..end).and_then(<[Place]>::last).map(|place| place.item.ns));
-        self.forget(places, end);
+        (lost, strange)
     }
 
     /// Takes settled packets out of the queue.

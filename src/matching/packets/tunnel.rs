@@ -108,7 +108,7 @@ impl Sight<'_> {
         let (pad_bytes, pattern) = self.pad();
         let cut = self.cut(null);
         let visible = cut.or_else(|| self.inner(outer));
-        let last = stack.sas.last();
+        let last = stack.carriers().last();
         let opaque = last.filter(|sa| visible.is_none() && sa.protocol == Protocol::Esp);
         let mut costs = stack.costs;
         if visible.is_some_and(|visible| visible.transport) {
@@ -331,7 +331,8 @@ impl Matcher {
     /// or one to a group of hosts, such as are left out on every side.
     pub(in crate::matching) fn has_no_counterpart(&mut self, sight: &Sight<'_>, sa: u32) -> bool {
         let stack = sight.stack;
-        if let Some(own) = self.order.sas.get_mut(sa as usize) {
+        let header = stack.carriers().last().filter(|header| header.protocol == Protocol::Esp);
+        if let Some(own) = self.order.sas.get_mut(sa as usize).filter(|_| header.is_some()) {
             let was_told = own.null.told().is_some();
             let mut supports = stack.notes.iter().filter_map(Note::null_support);
             if let Some(null) = stack.null {
@@ -352,7 +353,7 @@ impl Matcher {
                 self.ledger.early.push((sa, self.ledger.tunnel.next()));
             }
         }
-        let opened = stack.sas.last().and_then(|header| stack.opened(header));
+        let opened = header.and_then(|header| stack.opened(header));
         if opened.is_some_and(|opened| opened.next_header == DUMMY && stack.encapsulated.is_none()) {
             return true;
         }

@@ -57,3 +57,50 @@ fn single_packets_that_were_lost_are_not_outside() {
     // Nor does one lose half of them that loses one of a hundred others.
     assert_eq!(items(&singles(true, 50), "outside").len(), 50);
 }
+
+/// ESP of hosts behind the gateway is what a tunnel carries, like anything else: its SA is not the tunnel's.
+#[test]
+fn esp_of_customers_is_carried_and_carries_nothing() {
+    let mut noise = Noise(73);
+    let mut sent = load(&mut noise, Shown::Clear);
+    for (number, own) in (1..).zip(&mut sent).filter(|(number, _)| number % 3 == 0) {
+        let (src, dst, spi) = if own.there { (NEAR, FAR, 0x0dd0) } else { (FAR, NEAR, 0x0dd1) };
+        own.clear = build::esp(src, dst, spi, number, &noise.bytes(own.clear.len().next_multiple_of(4)));
+    }
+    sent.iter_mut().skip(20).step_by(40).for_each(|own| own.lost = own.there);
+    let lost = sent.iter().filter(|own| own.lost).count() as u64;
+    let (plain, tunnel) = captures("customers", sent, |ns| ns);
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    assert_eq!(items(&report, "directions").len(), 2, "{:#}", report["directions"]);
+    for there in [true, false] {
+        let own = direction(&report, there);
+        let (lost, place) = if there { (lost, "lost_before_tunnel") } else { (0, "lost_behind_tunnel") };
+        assert_eq!((number(own, "matched"), number(own, place)), (PACKETS - lost, lost), "{own:#}");
+    }
+    for size in items(&report, "sizes").iter().filter(|size| number(size, "frames") > 0) {
+        assert!(text(size, "sa").ends_with("1001") || text(size, "sa").ends_with("2001"), "{size:#}");
+        assert_eq!(at(size, "parts.icv").as_f64(), Some(12.0), "{size:#}");
+    }
+}
+
+/// Most of what the plain tap sees leaves past the tunnel, in flows of a few packets each, none of which is known for one outside.
+#[test]
+fn what_leaves_past_the_tunnel_may_be_most_of_all() {
+    const PAST: u32 = 3_000;
+    let mut noise = Noise(74);
+    let mut sent = load(&mut noise, Shown::Opaque);
+    for packet in 0..PAST {
+        let src = Ipv4Addr::new(10, 0, 1, 10 + noise.below(20) as u8);
+        let dst = Ipv4Addr::new(203, 0, 113, 1 + noise.below(200) as u8);
+        let bytes = [60, 260, 560, 860][noise.below(4) as usize];
+        let clear = build::udp(src, dst, (30_001, 4_433), packet as u16, &noise.bytes(bytes));
+        let ns = START + noise.below(PACKETS * GAP);
+        sent.push(Sent { there: true, ns, clear, shown: Shown::Opaque, on_plain: true, lost: true, delay: WAY });
+    }
+    let (plain, tunnel) = captures("past", sent, |ns| ns);
+    let report = json(&plain, &tunnel, &[]);
+    for there in [true, false] {
+        let own = direction(&report, there);
+        assert_eq!((number(own, "matched"), own["loss_pct"].as_f64()), (PACKETS, Some(0.0)), "{own:#}");
+    }
+}

@@ -44,6 +44,20 @@ pub(in crate::matching) fn strange(count: u64) -> Undetermined {
     }
 }
 
+/// Packets out of the tunnel without counterpart, of which both plaintext sides lack fewer.
+pub(in crate::matching) fn let_through(count: u64, gone: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} packets in the tunnel have no counterpart at the plain tap, but of what the exit shows only {gone} are missing there: the order \
+             of packets was lost"
+        )
+        .into(),
+        decide: "packets of different sizes in the load, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Flows of which nothing is known but that their packets were too big.
 pub(in crate::matching) fn refused(mtu: u32, count: u64) -> Undetermined {
     Undetermined {

@@ -88,12 +88,13 @@ impl<'e> EndFlows<'e> {
         };
         let of_sas = (0..).zip(&self.ends.flows).filter_map(|(at, (_, flow))| {
             let (way, sa) = self.way(at)?;
-            Some((way, sa?, flow.matched))
+            // What the exit alone shows comes from there.
+            Some((way, sa?, flow.matched + if way < 0 { flow.only_exit } else { 0 }))
         });
         let all: Vec<(i8, u32, u64)> = of_sas.collect();
         let shown: BTreeSet<Address> =
             all.iter().filter(|(.., matched)| *matched > 0).filter_map(|(way, sa, _)| far(*way, *sa)).collect();
-        let is_elsewhere = |way: i8, sa: u32| way > 0 && far(way, sa).is_some_and(|far| !shown.contains(&far));
+        let is_elsewhere = |way: i8, sa: u32| far(way, sa).is_some_and(|far| !shown.contains(&far));
         if shown.is_empty() {
             return BTreeSet::new();
         }
@@ -106,6 +107,15 @@ impl<'e> EndFlows<'e> {
         let (flow, _) = *self.sas.get(key)?;
         Some((flow, self.tally.turns.several(flow)?))
     }
+
+    /// All SAs that a flow goes through.
+    fn carriers(&self, flow: u32) -> Vec<u32> {
+        match (self.several(flow), self.way(flow)) {
+            (Some((_, all)), _) => all.iter().copied().collect(),
+            (None, Some((_, Some(sa)))) => vec![sa],
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl EndLosses {
@@ -113,6 +123,7 @@ impl EndLosses {
         let ends = flows.ends;
         let mut own = Self { in_ticks: ends.hides_in_ticks(), not_arrived: ends.not_arrived(), ..Self::default() };
         own.elsewhere = flows.elsewhere();
+        let mut unassigned: BTreeMap<i8, u64> = BTreeMap::new();
         for (at, (key, flow)) in (0..).zip(&ends.flows) {
             let Some((way, sa)) = flows.way(at) else { continue };
             let mut flow = *flow;
@@ -123,7 +134,7 @@ impl EndLosses {
             }
             if elsewhere > 0 {
                 *own.unseen_ways.entry(way).or_default() += elsewhere;
-                sa.into_iter().for_each(|sa| *own.unseen.entry(sa).or_default() += elsewhere);
+                flows.carriers(at).into_iter().for_each(|sa| *own.unseen.entry(sa).or_default() += elsewhere);
             }
             let lost = if way > 0 { flow.only_plain } else { flow.only_exit };
             if flow.matched > 0 {
@@ -136,9 +147,7 @@ impl EndLosses {
             }
             if flow.open > 0 {
                 *own.open_ways.entry(way).or_default() += flow.open;
-                if let Some(sa) = sa {
-                    own.leave_open(sa, &flow);
-                }
+                flows.carriers(at).into_iter().for_each(|sa| own.leave_open(sa, &flow));
             }
             match (sa, flows.several(at)) {
                 (Some(_), Some((_, all))) => {
@@ -148,10 +157,11 @@ impl EndLosses {
                     own.untold.extend(all.iter().filter(|_| untold));
                 }
                 (Some(sa), None) => *own.lost.entry(sa).or_default() += lost,
-                (None, _) => {}
+                (None, _) => *unassigned.entry(way).or_default() += lost,
             }
         }
         own.leave_unseen_open();
+        own.leave_untold(flows, &unassigned);
         for ((flow, bytes, exit), count) in &ends.sizes {
             if let Some((way, Some(sa))) = flows.way(*flow)
                 && *exit == (way < 0)
@@ -162,6 +172,25 @@ impl EndLosses {
             }
         }
         own
+    }
+
+    /// Leaves open what SAs lost that the exit says nothing of, or only a part: those from a gateway of whose traffic it shows none, and all of a way
+    /// of which packets were lost that nothing assigns to an SA.
+    fn leave_untold(&mut self, flows: &EndFlows<'_>, unassigned: &BTreeMap<i8, u64>) {
+        /// Packets that change nothing, and their share of those that are known, as 1 in N.
+        const FEW: u64 = 2;
+        const OF: u64 = 10;
+        let is_partial = |way: i8| {
+            let count = unassigned.get(&way).copied().unwrap_or(0);
+            let all = self.ways.get(&way).map_or(0, |(lost, _)| *lost);
+            count > FEW && count.saturating_mul(OF) > all.saturating_sub(count)
+        };
+        let untold = flows.ways.iter().flatten().filter_map(|(way, sa)| {
+            let sa = (*sa)?;
+            (is_partial(*way) || *way < 0 && self.elsewhere.contains(&sa)).then_some(sa)
+        });
+        let untold: Vec<u32> = untold.collect();
+        self.untold.extend(untold);
     }
 
     /// Leaves open what SAs and ways lost where more packets of theirs go to where the tap does not look than were lost on the way to what it shows. Fewer

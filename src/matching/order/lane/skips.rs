@@ -11,8 +11,11 @@ const SKIP_SELECTED: f32 = 12.0;
 const SKIP_LOSSY: f32 = 3.0;
 /// Out of the tunnel: packets may overtake each other.
 const SKIP_APPEARED: f32 = 6.0;
-/// Of a flow of which is not known whether it goes through the tunnel.
+/// Of a flow of which is not known whether it goes through the tunnel, at most; the least, where most such packets have no counterpart.
 const SKIP_UNKNOWN: f32 = 2.5;
+const SKIP_USUAL: f32 = 0.2;
+/// Of such a flow, where no packet in the tunnel is near.
+const SKIP_ALONE: f32 = 0.1;
 /// What a tunnelled packet without counterpart costs: in front of the gateway it is a stranger, behind it it was lost.
 const SKIP_STRANGER: f32 = 14.0;
 const SKIP_LOST_BEHIND: f32 = 5.5;
@@ -28,6 +31,9 @@ pub(in crate::matching) struct SeenLoss {
 }
 
 impl SeenLoss {
+    /// Packets that tell.
+    const ENOUGH: usize = 48;
+
     /// Takes in what a block came to.
     pub(in crate::matching) const fn add(&mut self, paired: usize, lost: usize) {
         /// Packets after which older ones count half.
@@ -40,27 +46,40 @@ impl SeenLoss {
 
     /// Whether so many are lost that one more is nothing unusual.
     const fn is_much(self) -> bool {
-        /// Packets that tell, and one of how many is much.
-        const ENOUGH: usize = 48;
+        /// One of how many is much.
         const ONE_OF: usize = 16;
-        self.paired + self.lost >= ENOUGH && self.lost * ONE_OF >= self.paired + self.lost
+        self.paired + self.lost >= Self::ENOUGH && self.lost * ONE_OF >= self.paired + self.lost
+    }
+
+    /// How unusual it is that a packet has no counterpart, in nats; `None` where too few tell.
+    fn surprise(self) -> Option<f32> {
+        let all = self.paired + self.lost;
+        (all >= Self::ENOUGH).then(|| (all as f32 / self.lost.max(1) as f32).ln())
     }
 }
 
 impl Lane {
     pub(in crate::matching) fn plain_of(&self, item: &PlainItem, ledger: &Ledger) -> align::Plain {
-        self.plain_among(item, ledger, false)
+        self.plain_among(item, ledger, false, false)
     }
 
     /// The same of a packet among others; `told`: lengths tell them apart, and say more against a wrong pair than that packets are rarely lost.
-    pub(in crate::matching) fn plain_among(&self, item: &PlainItem, ledger: &Ledger, told: bool) -> align::Plain {
+    /// `alone`: none of those in the tunnel is near in time.
+    pub(in crate::matching) fn plain_among(
+        &self,
+        item: &PlainItem,
+        ledger: &Ledger,
+        told: bool,
+        alone: bool,
+    ) -> align::Plain {
         // Before the first block nobody knows how many are lost.
         let may_be_lost = told && (!self.begun || self.seen_loss.is_much());
         let skip = match ledger.flows.class(item.flow) {
             Class::Selected if self.encapsulated && may_be_lost => SKIP_LOSSY,
             Class::Selected if self.encapsulated => SKIP_SELECTED,
             Class::Selected => SKIP_APPEARED,
-            _ => SKIP_UNKNOWN,
+            _ if alone => SKIP_ALONE,
+            _ => self.strangers.surprise().map_or(SKIP_UNKNOWN, |nats| nats.clamp(SKIP_USUAL, SKIP_UNKNOWN)),
         };
         align::Plain { ns: item.ns, bytes: item.bytes, skip }
     }

@@ -9,6 +9,29 @@ pub(super) fn slack(delay: Delay) -> i64 {
     (32.0 * delay.spread.max(delay.jitter)).clamp(1e6, 1e9) as i64
 }
 
+/// When the packets of a block were sent, by the plain tap's clock.
+pub(in crate::matching::order) struct SentTimes {
+    sent: Vec<i64>,
+    slack: i64,
+}
+
+impl SentTimes {
+    /// `None` where clocks are unknown.
+    pub(in crate::matching::order) fn of(rows: &[align::Tunnelled], delay: Delay) -> Option<Self> {
+        let base = delay.base? as i64;
+        let own = rows.iter().filter(|packet| !packet.hole);
+        let mut sent: Vec<i64> = own.map(|packet| packet.ns.saturating_sub(base)).collect();
+        sent.sort_unstable();
+        Some(Self { sent, slack: slack(delay) })
+    }
+
+    /// Whether none of them was sent about this time.
+    pub(in crate::matching::order) fn is_alone(&self, ns: i64) -> bool {
+        let after = self.sent.partition_point(|sent| *sent < ns.saturating_sub(self.slack));
+        self.sent.get(after).is_none_or(|sent| *sent > ns.saturating_add(self.slack))
+    }
+}
+
 /// How many places there are before the plaintext side goes on for long without the tunnel.
 pub(super) fn outage(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> usize {
     let Some(base) = delay.base else { return rows.len() };

@@ -13,10 +13,10 @@ pub(super) fn short(octets: u32) -> u16 {
     octets.try_into().unwrap_or(u16::MAX)
 }
 
-/// Octets of all ESP headers of a frame that are not opaque.
+/// Octets of all ESP headers around the encapsulated packet that are not opaque.
 pub(super) fn esp_parts(stack: &Stack) -> EspParts {
     let mut parts = EspParts::default();
-    for sa in stack.sas.iter().filter(|sa| sa.protocol == Protocol::Esp) {
+    for sa in stack.carriers().iter().filter(|sa| sa.protocol == Protocol::Esp) {
         if let Some(opened) = stack.opened(sa) {
             parts.header += HEADER;
             parts.iv += u16::from(opened.iv_bytes);
