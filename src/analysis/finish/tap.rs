@@ -188,6 +188,11 @@ impl<'a> Tap<'a> {
         sums.without(&self.decapsulated.surely_of(again).sums())
     }
 
+    /// Whether directions are told by MAC addresses.
+    pub(crate) fn has_macs(&self) -> bool {
+        self.stream.tables.directions.iter().any(|(_, key)| matches!(key, DirectionKey::Mac(..)))
+    }
+
     /// Whether frames of both directions bear one pair of MAC addresses: a mirror that writes its own.
     pub(crate) fn has_one_mac_pair(&self) -> bool {
         let tables = &self.stream.tables;

@@ -262,11 +262,16 @@ impl OpaqueEvidence {
     }
 }
 
-/// Whether eight octets are the first ones of a protocol that has no checksum to verify: RSVP (RFC 2205 section 3.1.1), EIGRP (RFC 7868
+/// SPIs below are reserved (RFC 4303 section 2.1).
+const FIRST_SPI: u32 = 256;
+
+/// Whether eight octets are the first ones of a protocol that has no checksum to verify: ESP (RFC 4303 section 2), AH (RFC 4302 section 2), RSVP (RFC 2205 section 3.1.1), EIGRP (RFC 7868
 /// section 6.1), EtherIP (RFC 3378 section 3), a session of L2TPv3 (RFC 3931 section 4.1.1).
 fn begins_as(protocol: u8, octets: u64) -> bool {
     let [first, second, third, fourth, ..] = octets.to_be_bytes();
     match protocol {
+        50 => octets >> 32 >= u64::from(FIRST_SPI),
+        51 => matches!((second, third, fourth), (1.., 0, 0)),
         46 => first >> 4 == 1 && matches!(second, 1..=20),
         88 => first == 2 && matches!(second, 1..=11),
         97 => matches!((first, second), (0x30, 0)),
