@@ -28,7 +28,8 @@ pub(super) const GATEWAY_VIEW: Entry = Entry {
     title: "The capture was made on a gateway and shows packets twice",
     meaning: "Received packets appear as ESP or AH and once more decapsulated, as the host's own capture shows them. On the wire was \
               only the first, and rates leave the second out. Where all packets are of a few lengths, a load that the sender leaves \
-              unprotected looks the same: then the evidence says so, and rates of that direction are not given.",
+              unprotected looks the same, and where the answers are in clear, too, so does a TAP at the only port of a gateway: then the \
+              evidence says so, and rates of that direction are not given.",
     causes: &["tcpdump on the gateway's own interface: Linux hands a decapsulated packet to the capture again."],
     remedy: &[
         "For rates, capture on a TAP or SPAN port beside the gateway.",

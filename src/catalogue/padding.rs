@@ -8,8 +8,8 @@ pub(super) const ETHERNET_LEAK: Entry = Entry {
     severity: Severity::Warning,
     severity_note: "",
     title: "Ethernet padding is not zero",
-    meaning: "Frames shorter than 60 bytes are filled up, and IEEE 802.3 and RFC 894 ask for zeros. Here other bytes were sent. Where they \
-              differ from frame to frame they are often leftovers of other packets in the sender's memory.",
+    meaning: "Frames shorter than 60 bytes are filled up. IEEE 802.3 leaves the bytes open; RFC 894 and RFC 1042 ask IP senders for zeros. \
+              Here other bytes were sent. Where they differ from frame to frame they are often leftovers of other packets in the sender's memory.",
     causes: &[
         "A network card or driver that pads with leftovers of its buffer.",
         "A test generator that pads with its own pattern (0xff is common); harmless.",

@@ -72,7 +72,7 @@ pub(super) const LATE: Entry = Entry {
 pub(super) const RESTART: Entry = Entry {
     code: "sequence-restart",
     severity: Severity::Warning,
-    severity_note: "",
+    severity_note: "note where it fell by less than 4,096 within 10 s and packets that came late look the same",
     title: "The sequence number fell back on the same SPI",
     meaning: "The counter of an SA fell back, after a pause or by more than any anti-replay window, and counts up again with the same SPI. IKE would have made a new SPI. A receiver \
               with anti-replay drops everything until the counter has passed the highest number it had seen.",

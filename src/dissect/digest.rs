@@ -11,6 +11,10 @@ pub(crate) const TWO_TAGS: usize = 22;
 const LEAST: usize = 24;
 const FACTOR: u64 = 0x2d35_8dcc_aa6c_78a5;
 
+/// Of length, identification and place of the fragment as they stand in an IPv4 header: what the same packet has in any cut. A packet with a
+/// sequence number may be whole before a router and in fragments behind it.
+pub(crate) const IDENTITY: u64 = 0xffff_0000;
+
 /// Begins a digest with what the IP header says: addresses, length, the word that holds identification (IPv6: the flow label) and the
 /// protocol. Type of service, TTL and header checksum are left out: they change on the way.
 #[inline(always)]

@@ -28,8 +28,6 @@ const UDP: u8 = 17;
 pub(super) const ESP: u8 = 50;
 const AH: u8 = 51;
 const IPV4: u8 = 4;
-/// Of the word that begins with the length of an IPv4 packet: length, identification and place of the fragment.
-const LENGTHS: u64 = 0x0000_ffff_ffff_ffff;
 /// Payload octets that must have been captured.
 const LEAST: usize = 16;
 /// The octets that a glance reads: those of a frame without tag, or what follows its first four.
@@ -176,7 +174,7 @@ fn look_at<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
         return None;
     }
     let (addresses, esp) = (word::<26, _>(head), word::<34, _>(head));
-    let begun = digest::begin_ipv4(addresses, lengths & LENGTHS, ESP);
+    let begun = digest::begin_ipv4(addresses, lengths & digest::IDENTITY, ESP);
     let words = [esp, word::<42, _>(head), word::<50, _>(head)];
     let form = Form::new(total_bytes, (IP_AT, IPV4_BYTES), data.len());
     Some(looked_at(frame, ends, (addresses, 0), form, begun, words))
@@ -203,7 +201,7 @@ fn look_in_udp(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
         return None;
     }
     let addresses = word::<12, _>(head);
-    let begun = digest::begin_ipv4(addresses, first >> 16, UDP);
+    let begun = digest::begin_ipv4(addresses, first >> 16 & digest::IDENTITY, UDP);
     let words = [esp, word::<36, _>(head), word::<44, _>(head)];
     let form = Form::new(total_bytes, (ip_at, IPV4_BYTES + UDP_BYTES), data.len());
     Some(looked_at(frame, data.first_chunk()?, (addresses, ports), form, begun, words))

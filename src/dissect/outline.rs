@@ -80,8 +80,8 @@ pub(crate) fn outline(frame: &Frame<'_>) -> Option<Outline> {
     }
     let addresses = word::<12, _>(head);
     let inside = inside(packet, protocol, usize::from(total_bytes))?;
-    let begun = digest::begin_ipv4(addresses, first >> 16, protocol);
     let digest = if protocol == AH {
+        let begun = digest::begin_ipv4(addresses, first >> 16 & digest::IDENTITY, protocol);
         let read: &[u8; AH_READ] = packet.get(IPV4_BYTES..)?.first_chunk()?;
         let is_cut = data.len() < frame.wire_bytes as usize;
         if is_cut && digest::shown_behind_two_tags(ip_at, packet.len()) < IPV4_BYTES + AH_READ {
@@ -89,6 +89,7 @@ pub(crate) fn outline(frame: &Frame<'_>) -> Option<Outline> {
         }
         digest::mix_numbered(begun, [word::<0, _>(read), word::<8, _>(read), word::<16, _>(read)])
     } else {
+        let begun = digest::begin_ipv4(addresses, first >> 16, protocol);
         digest::packet(begun, packet, (ip_at, IPV4_BYTES), total_bytes.into(), frame.snap_bytes)
     };
     let ends: &[u8; 16] = data.first_chunk()?;

@@ -415,3 +415,23 @@ fn one_frame_makes_no_hole() {
     let run = support::report(&[&one, &two]).json();
     assert!(!findings(&run).iter().any(|(code, ..)| *code == "capture-hole"), "{:?}", findings(&run));
 }
+
+/// A clock that is set back and later forward again: the second step is no time that went by.
+#[test]
+fn a_clock_that_is_set_back_and_forward_again_leaves_no_rate() {
+    let report = |forward: bool| {
+        let mut noise = Noise(5);
+        let frames: Vec<Out> = (0..1_000_u32)
+            .map(|n| {
+                let set = if n < 400 || forward && n >= 700 { 0 } else { 3_000_000_000 };
+                Out::whole(START + u64::from(n) * 10_000_000 - set, build::esp(R1, R2, 7, n + 1, &noise.bytes(100)))
+            })
+            .collect();
+        let path = support::write_file(&support::scratch("claims-set-twice"), "set-twice.pcap", &plain_pcap(&frames));
+        support::report(&[&path]).json()
+    };
+    let rate = |report: &Value| at(report, "rates.directions.0.frames_per_s").as_f64();
+    assert_eq!(rate(&report(true)), None);
+    let once = rate(&report(false)).expect("the forward steps tell");
+    assert!((once - 100.0).abs() < 1.0, "{once}");
+}

@@ -679,6 +679,28 @@ fn what_devices_measure_is_no_esp() {
     }
 }
 
+/// A load generator: seconds, microseconds and a count before one buffer, which never changes; a probe: its kind, a time and zeros. Whole and
+/// cut by a snapshot length.
+#[test]
+fn clocks_before_one_content_are_no_numbers_of_esp() {
+    for (step, port) in [4_u32, 20, 50].into_iter().flat_map(|step| [4500, 500].map(|port| (step, port))) {
+        let mut noise = Noise(u64::from(step) + 5);
+        let buffer = noise.bytes(1_436);
+        let mut micros = 0;
+        let load = (0..600_u32).map(|n| {
+            micros += if step == 4 { 10 + noise.below(20) as u32 } else { step };
+            let words = [1_764_500_000, micros, n + 1].map(u32::to_be_bytes).concat();
+            (true, 53_211, port, [&words[..], &buffer].concat())
+        });
+        no_esp(&report("load", load.collect::<Vec<_>>()), &format!("load, about {step} on port {port}"));
+        let probe = (0..600_u32).map(|n| {
+            let words = [0x0100_0010, 77_000 + n * step.max(10), 0, 0, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
+            (true, 53_211, port, words)
+        });
+        no_esp(&report("probe", probe.collect::<Vec<_>>()), &format!("probe, {step} on port {port}"));
+    }
+}
+
 /// Outer fragments on a port of its own: the first ones hold the numbers.
 #[test]
 fn fragments_on_an_unusual_port_are_read() {

@@ -248,3 +248,55 @@ fn fragments_of_a_mirror_are_not_cut_off() {
     assert!(!is_said(&whole));
     assert!(is_said(&cut("shell-fragments-cut", frames, 1_000)));
 }
+
+fn crc(data: &[u8]) -> u32 {
+    !data.iter().fold(u32::MAX, |crc, octet| {
+        (0..8).fold(crc ^ u32::from(*octet), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
+    })
+}
+
+/// Long and short frames, filled up to the minimum, with what a capture card appends to each; and the octets of layer 1 that they have.
+fn appended(count: u32, append: impl Fn(u32, &mut Vec<u8>)) -> (Vec<Vec<u8>>, u64) {
+    let mut noise = Noise(23);
+    let mut l1_bytes = 0;
+    let frame = |n: u32| {
+        let mut frame = match n % 3 {
+            0 => ipv4(R1, R2, 6, n as u16, &noise.bytes(20)),
+            _ => {
+                let bytes = 100 + 4 * noise.below(200) as usize;
+                esp(R1, R2, 0x1001, n, &noise.bytes(bytes))
+            }
+        };
+        frame.resize(frame.len().max(60), 0);
+        l1_bytes += frame.len() as u64 + 24;
+        append(n, &mut frame);
+        frame
+    };
+    ((0..count).map(frame).collect(), l1_bytes)
+}
+
+/// An FCS that nothing declares, which short frames alone show, and trailers of capture devices: none of it counts twice, or was on the wire.
+#[test]
+fn what_a_capture_appends_is_in_no_length() {
+    type Append = fn(u32, &mut Vec<u8>);
+    let fcs: Append = |_, frame| frame.extend(crc(frame).to_le_bytes());
+    let time: Append =
+        |n, frame| frame.extend([&[0x69, 0x2c][..], &n.to_be_bytes(), &(n * 77).to_be_bytes(), &[0, 5]].concat());
+    let all: [(&str, usize, Vec<Append>); 5] = [
+        ("fcs", 9_000, vec![fcs]),
+        ("fcs-cut", 96, vec![fcs]),
+        ("time", 9_000, vec![time]),
+        ("fcs-time", 9_000, vec![fcs, time]),
+        ("fcs-time-fcs", 9_000, vec![fcs, time, fcs]),
+    ];
+    for (name, snaplen, appends) in all {
+        let (frames, l1_bytes) = appended(300, |n, frame| appends.iter().for_each(|append| append(n, frame)));
+        let report = cut(name, frames, snaplen);
+        assert_eq!(number(&report, "totals.l1_bytes"), l1_bytes, "{name}");
+        let rate = at(&report, "rates.directions.0.l1_bps").as_f64().unwrap_or_default();
+        assert!((rate * 0.299 / 8.0 - l1_bytes as f64).abs() < 0.01 * l1_bytes as f64 / 100.0, "{name}: {rate}");
+        let padding = items(&report, "padding.ethernet");
+        assert_eq!(padding.len(), 1, "{name}: {padding:?}");
+        assert_eq!((number(&padding[0], "frames"), text(&padding[0], "pattern")), (100, "zero"), "{name}");
+    }
+}

@@ -182,3 +182,50 @@ fn of_one_length_it_is_not_known_whether_a_tunnel_comes_out_of_ipsec() {
     let direction = at(&report, "rates.directions.0");
     assert!(at(direction, "goodput_bps").is_null() && at(direction, "l1_bps").is_null(), "{direction}");
 }
+
+/// A TAP at the only port of a gateway, under a load whose packets all come back as long as they went: each passes encapsulated and in clear, and the
+/// answer in clear follows the request in ESP in its direction.
+#[test]
+fn answers_at_the_only_port_of_a_gateway_were_on_the_wire() {
+    let (near, far): (std::net::Ipv4Addr, std::net::Ipv4Addr) = ([10, 1, 0, 5].into(), [10, 2, 0, 9].into());
+    let (mut noise, mut frames) = (Noise(8), Vec::new());
+    for n in 1..=300_u32 {
+        let bytes = 60 + noise.below(1_200) as usize;
+        let esp = |noise: &mut Noise| noise.bytes(16 + (bytes + 2).next_multiple_of(16) + 12);
+        let clear = |src, dst, from, to| {
+            build::on_link(&build::udp(src, dst, (9, 9), n as u16, &vec![7; bytes - 28]), from, to)
+        };
+        let request = build::esp(R1, R2, 0x1001, n, &esp(&mut noise));
+        let answer = build::esp(R2, R1, 0x2002, n, &esp(&mut noise));
+        let steps = [(0, request), (40, clear(near, far, R2, R1)), (400, clear(far, near, R1, R2)), (440, answer)];
+        frames.extend(steps.map(|(after, frame)| Out::whole(START + u64::from(n) * MS + after * US, frame)));
+    }
+    let path = support::write_file(&support::scratch("gateway-one-armed"), "one-armed.pcap", &plain_pcap(&frames));
+    let report = support::report(&[&path]).json();
+    let told = items(&report, "findings").iter().find(|finding| text(finding, "code") == "gateway-view");
+    let told = text(told.expect("they follow"), "evidence");
+    assert!(told.contains("It does not show which") && !told.contains("were not on"), "{told}");
+    for direction in items(&report, "rates.directions") {
+        assert!(at(direction, "frames_per_s").is_null() || number(direction, "frames") == 600, "{direction}");
+    }
+}
+
+/// Without MAC addresses nothing is taken out of the rates of a gateway's own capture, and nothing says so.
+#[test]
+fn a_capture_without_macs_has_no_rates_by_mac() {
+    let (mut noise, mut frames) = (Noise(9), Vec::new());
+    for n in 1..=60_u32 {
+        let bytes = 60 + noise.below(1_000) as usize;
+        let esp = build::esp(R2, R1, 7, n, &noise.bytes(16 + (bytes + 2).next_multiple_of(16) + 12));
+        let clear = build::ipv4([10, 2, 0, 9].into(), [10, 1, 0, 5].into(), 17, n as u16, &inner(n, bytes)[20..]);
+        let time = START + u64::from(n) * MS;
+        let steps = [(0, esp), (20, clear.clone()), (30, build::one_hop_further(&clear))];
+        frames.extend(steps.map(|(after, frame)| Out::whole(time + after * US, frame[14..].to_vec())));
+    }
+    let file = pcap(&frames, 101, Order::Little, Step::Nano);
+    let path = support::write_file(&support::scratch("gateway-raw"), "raw.pcap", &file);
+    let report = support::report(&[&path]).json();
+    let told = items(&report, "findings").iter().find(|finding| text(finding, "code") == "gateway-view");
+    let told = text(told.expect("they follow"), "evidence");
+    assert!(told.contains("Rates by address count them") && !told.contains("MAC"), "{told}");
+}

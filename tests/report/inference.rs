@@ -232,3 +232,35 @@ fn random_ivs_of_counter_modes_stay_possible() {
         }
     }
 }
+
+/// ESP directly in ESP-NULL, as a bundle has it: an SPI and its numbers where an IV would count.
+#[test]
+fn esp_in_esp_that_does_not_encrypt_has_no_counting_iv() {
+    for icv in [12, 16] {
+        let mut noise = Noise(icv);
+        let frame = |n: u32| {
+            let bytes = 60 + 16 * noise.below(60) as usize;
+            let inner = [&0x00c0_ffee_u32.to_be_bytes()[..], &(n + 70).to_be_bytes(), &noise.bytes(bytes)].concat();
+            let pad = (4 - (inner.len() + 2) % 4) % 4;
+            let pads: Vec<u8> = (1..=pad as u8).collect();
+            build::esp(
+                R1,
+                R2,
+                0x1001,
+                n + 1,
+                &[&inner[..], &pads, &[pad as u8, 50], &noise.bytes(icv as usize)].concat(),
+            )
+        };
+        let frames: Vec<Out> =
+            (0..).zip((0..200).map(frame)).map(|(at, f)| Out::whole(START + at * 1_000_000, f)).collect();
+        let path = support::write_file(
+            &support::scratch(&format!("esp-in-esp-{icv}")),
+            "esp-in-esp.pcap",
+            &plain_pcap(&frames),
+        );
+        let report = support::report(&[&path]).json();
+        let outer = at(&report, "sas.0");
+        let told = format!("{outer}");
+        assert!(!told.contains("AES-GCM") && !told.contains("CBC"), "ICV {icv}: {told}");
+    }
+}

@@ -240,3 +240,62 @@ fn packets_of_two_interfaces_are_no_replays() {
         assert!(rates.iter().all(|rate| at(&report, rate).is_null()), "{apart}: {}", at(&report, "rates"));
     }
 }
+
+/// Numbers in stretches, a packet each ten milliseconds, as a report.
+fn stretches(test: &str, all: &[std::ops::RangeInclusive<u32>]) -> Value {
+    let mut noise = Noise(17);
+    let numbers = all.iter().cloned().flatten();
+    let frames = (0..).zip(numbers).map(|(at, n)| (at * 10 * MS, build::esp(R1, R2, 0x1001, n, &noise.bytes(100))));
+    report(test, frames.collect())
+}
+
+/// A count below all numbers before it, which never go on, may be a new one or may be late: neither loss nor order is known.
+#[test]
+fn a_count_that_falls_by_little_and_stays_there_has_no_figures() {
+    let fallen: [&[_]; 4] =
+        [&[300..=499, 1..=200], &[3_000..=3_499, 1..=500], &[300..=499, 1..=900], &[80..=99, 1..=16]];
+    for (at, all) in fallen.iter().enumerate() {
+        let report = stretches("fallen", all);
+        no_loss(&report, &format!("{all:?}"));
+        let restart = items(&report, "findings").iter().find(|finding| text(finding, "code") == "sequence-restart");
+        let restart = restart.expect("it fell");
+        assert_eq!(text(restart, "severity"), "note");
+        assert!(text(restart, "evidence").contains("not determined"), "{restart}");
+        assert!(at_sequence(&report, "lost").is_null(), "{at}");
+    }
+    // What fills a hole is late, what the old count follows is late, and so is a short stretch.
+    let late: [&[_]; 4] = [
+        &[1..=299, 500..=699, 300..=499],
+        &[300..=499, 1..=200, 500..=600],
+        &[300..=499, 1..=10],
+        &[70..=120, 57..=69, 121..=140],
+    ];
+    for all in late {
+        let report = stretches("late", all);
+        assert!(codes(&report).contains(&"sequence-late") && !codes(&report).contains(&"sequence-restart"), "{all:?}");
+        assert!(at_sequence(&report, "late").is_number(), "{all:?}");
+    }
+}
+
+fn at_sequence<'r>(report: &'r Value, name: &str) -> &'r Value {
+    report.pointer(&format!("/sas/0/sequence/{name}")).unwrap_or(&Value::Null)
+}
+
+/// A network card segments what was captured whole: each packet takes the numbers of its segments.
+#[test]
+fn packets_that_are_segmented_behind_the_capture_lose_nothing() {
+    let mut noise = Noise(3);
+    let mut number = 1;
+    let frames = (0..300_u64).map(|at| {
+        let segments = [1, 1, 5, 21][noise.below(4) as usize];
+        let packet = build::esp(R1, R2, 0x1001, number, &noise.bytes(1_400 * segments as usize));
+        number += segments;
+        (at * MS, packet)
+    });
+    let report = report("segmented", frames.collect());
+    let gap = items(&report, "findings").iter().find(|finding| text(finding, "code") == "sequence-gap");
+    let gap = gap.expect("numbers are missing");
+    assert_eq!(text(gap, "severity"), "note");
+    assert!(text(gap, "evidence").contains("not determined"), "{gap}");
+    assert!(at_sequence(&report, "lost").is_null());
+}

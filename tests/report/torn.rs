@@ -117,3 +117,43 @@ fn packets_that_a_filter_by_spi_leaves_torn_have_no_goodput() {
         assert!(said.ends_with("So goodput of this direction is not determined."), "{said}");
     }
 }
+
+/// A mirror on both sides of a router that fragments, reassembles or fragments anew: each packet is there once, in two cuts, and none is a duplicate.
+#[test]
+fn the_same_packet_in_another_cut_is_its_copy() {
+    type Cut = fn(&[u8]) -> Vec<Vec<u8>>;
+    fn cut(frame: &[u8], first: usize) -> Vec<Vec<u8>> {
+        if frame.len() > 14 + 20 + first { build::in_fragments(frame, first).to_vec() } else { vec![frame.to_vec()] }
+    }
+    let whole: Cut = |frame| vec![frame.to_vec()];
+    let (long, short): (Cut, Cut) = (|frame| cut(frame, 1_280), |frame| cut(frame, 880));
+    for (name, before, behind) in [("fragments", whole, long), ("reassembles", long, whole), ("anew", long, short)] {
+        for udp in [false, true] {
+            let mut noise = Noise(31);
+            let mut frames = Vec::new();
+            for n in 1..=300_u32 {
+                let bytes = 100 + 4 * noise.below(330) as usize;
+                let esp = [&0x1001_u32.to_be_bytes()[..], &n.to_be_bytes(), &noise.bytes(bytes)].concat();
+                let packet = match udp {
+                    true => build::udp(R1, R2, (4500, 4500), n as u16, &esp),
+                    false => build::ipv4(R1, R2, 50, n as u16, &esp),
+                };
+                let start = START + u64::from(n) * MS;
+                let pieces = |cut: Cut, packet: &[u8], start: u64| -> Vec<Out> {
+                    (0..).zip(cut(packet)).map(|(at, piece)| Out::whole(start + at * 4 * US, piece)).collect()
+                };
+                frames.extend(pieces(before, &packet, start));
+                frames.extend(pieces(behind, &build::one_hop_further(&packet), start + 50 * US));
+            }
+            let path = support::write_file(&support::scratch("torn-cuts"), "cuts.pcap", &plain_pcap(&frames));
+            let report = support::report(&[&path]).json();
+            let what = format!("{name}, in UDP: {udp}");
+            assert_eq!(support::number(&report, "sas.0.frames"), 300, "{what}");
+            for figure in ["lost", "duplicate", "late"] {
+                assert_eq!(support::number(&report, &format!("sas.0.sequence.{figure}")), 0, "{what}: {figure}");
+            }
+            let codes: Vec<&str> = items(&report, "findings").iter().map(|own| text(own, "code")).collect();
+            assert!(!codes.contains(&"sequence-duplicate") && codes.contains(&"tap-copies"), "{what}: {codes:?}");
+        }
+    }
+}

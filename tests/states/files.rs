@@ -4,7 +4,7 @@
 use crate::support;
 use std::path::{Path, PathBuf};
 
-use crate::support::build::Noise;
+use crate::support::build::{self, Noise, R1, R2, START};
 use crate::support::writer::{Out, plain_pcap};
 use crate::support::{fixture, oracle, scratch, shared, spiglass};
 
@@ -218,4 +218,54 @@ fn what_could_not_be_read_is_missing_from_every_merge() {
     let inputs = [path(&junk), path(&lost), path(&fixture("lab/loss-before-tap-tunnel.pcap"))].map(str::to_owned);
     let once = spiglass(&["report", "--format", "json", &inputs[0], &inputs[1], &inputs[2]]).expect(2);
     assert!(once.stdout == run.stdout, "{}", String::from_utf8_lossy(&once.stdout));
+}
+
+/// One packet: ESP, UDP, GRE, a keepalive of NAT, or a later fragment.
+fn packet(noise: &mut Noise, n: u32) -> Vec<u8> {
+    let id = u16::try_from(n).expect("few packets");
+    let body = noise.bytes(80);
+    match noise.below(6) {
+        0 => build::esp(R1, R2, 0xc0de_0001, n + 1, &body),
+        1 => build::udp(R1, R2, (4500, 4500), 0, &[0xff]),
+        2 => build::udp(R2, R1, (14_500, 33_000), id, &body),
+        3 => build::ipv4(R1, R2, 47, id, &[&[0, 0, 8, 0][..], &build::ipv4(R2, R1, 17, id, &body)[14..]].concat()),
+        4 => build::in_fragments(&build::ipv4(R2, R1, 50, id, &body), 40)[1].clone(),
+        // A generator's packets are all the same.
+        _ => build::udp(R1, R2, (7, 7), 7, &[7; 40]),
+    }
+}
+
+/// Packets of any kind with copies, in files of a named tap that are cut anywhere, also between a packet and its copy: what `partial` writes `merge` reads,
+/// and it is the report of one run.
+#[test]
+fn states_of_a_named_tap_are_its_report_wherever_copies_fall() {
+    let dir = scratch("named-borders");
+    for round in 0..24_u64 {
+        let mut noise = Noise(1_000 + round);
+        let mut frames: Vec<Out> = Vec::new();
+        let mut time = START;
+        for n in 0..40 {
+            time += 1_000 * (1 + noise.below(4_000));
+            let data = packet(&mut noise, n);
+            for _ in 0..=noise.below(3) {
+                frames.push(Out::whole(time, data.clone()));
+                let most = if noise.below(2) == 0 { 40 } else { 7_000 };
+                time += 1_000 * (1 + noise.below(most));
+            }
+        }
+        let mut cuts: Vec<usize> = (0..1 + noise.below(3)).map(|_| noise.below(frames.len() as u64) as usize).collect();
+        cuts.extend([0, frames.len()]);
+        cuts.sort_unstable();
+        cuts.dedup();
+        let file = |(n, cut): (usize, &[usize])| {
+            support::write_file(&dir, &format!("{round}_{n:05}.pcap"), &plain_pcap(&frames[cut[0]..cut[1]]))
+        };
+        let files: Vec<String> = cuts.windows(2).enumerate().map(file).map(|file| path(&file).to_owned()).collect();
+        let tap = format!("wan={}", files.join(","));
+        let state = dir.join("named.state");
+        spiglass(&["partial", "--tap", &tap, "-o", path(&state)]).expect(0);
+        let merged = spiglass(&["merge", "--format", "json", path(&state)]).expect(0).json();
+        let whole = spiglass(&["report", "--format", "json", "--tap", &tap]).expect(0).json();
+        assert!(merged == whole, "round {round}: {cuts:?}");
+    }
 }

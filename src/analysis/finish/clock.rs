@@ -1,5 +1,7 @@
 //! How long something lasted, where the clock of the capture stepped back meanwhile.
 
+use std::collections::BTreeSet;
+
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, SECOND_NS};
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::span::interfaces::InterfaceClock;
@@ -15,6 +17,10 @@ pub(crate) struct Clock {
     unknown: bool,
     /// All times are whole seconds: what lies between two frames is known to a second at best.
     coarse: bool,
+    /// How long the tap shows no frame at all, by whole time bins, where the clock was set back: it may have been set forward again.
+    pauses: Vec<(i64, i64)>,
+    /// Width of these bins.
+    bin_ns: i64,
     /// Some direction begins or ends within a second: where another one does not, its interface may stamp whole seconds only.
     fine: bool,
 }
@@ -27,7 +33,8 @@ impl Clock {
         let steps = |clock: &InterfaceClock| {
             clock.steps.iter().filter_map(|step| Some((step.pos, step.set_back_ns()?))).collect()
         };
-        let steps = clocks.iter().map(steps).collect();
+        let steps: Vec<Vec<(FramePos, i64)>> = clocks.iter().map(steps).collect();
+        let pauses = if steps.iter().any(|steps| !steps.is_empty()) { pauses(stream) } else { Vec::new() };
         // Frames of captures that were merged by time have positions in no order. Files that follow each other overlap where the clock was
         // set back between them; their order is that of their frames.
         let merged = |at: usize| borders.get(at).is_none_or(Option::is_none);
@@ -40,8 +47,24 @@ impl Clock {
             steps,
             unknown: clocks.iter().any(|clock| clock.more_steps > 0) || in_turns,
             coarse: span.is_coarse(),
+            pauses,
+            bin_ns: stream.rates.bin_ns(),
             fine,
         }
+    }
+
+    /// Whether the clock may have been set forward again after these steps back: between first and last time the tap shows nothing for about as
+    /// long as one of them, or all.
+    fn may_be_set_forward(&self, back: i64, (first, last): (i64, i64)) -> bool {
+        let own = self.steps.iter().flatten().map(|(_, step)| *step).chain([back]);
+        let within = |&&(start, end): &&(i64, i64)| first <= start && end <= last;
+        // A pause is longer than its empty bins, by less than two; and a step back is measured shorter than it was, by the time between two frames.
+        let about = |step: i64, (start, end): (i64, i64)| {
+            let pause = end.saturating_sub(start);
+            let least = pause.saturating_sub(self.bin_ns);
+            (least..=pause.saturating_add(self.bin_ns.saturating_mul(2))).contains(&step)
+        };
+        own.into_iter().any(|step| self.pauses.iter().filter(within).any(|pause| about(step, *pause)))
     }
 
     /// Whether the clock was set back between the first and the last frame of what was seen on these interfaces, one bit each.
@@ -72,7 +95,11 @@ impl Clock {
         if self.set_back(seen, on).any(|(other, _)| other.abs_diff(back) > CLOCK_TOLERANCE_NS.unsigned_abs()) {
             return None;
         }
-        ends.last_time.ns()?.saturating_sub(ends.first_time.ns()?).checked_add(back).filter(|&ns| ns > 0)
+        let (first, last) = (ends.first_time.ns()?, ends.last_time.ns()?);
+        if self.may_be_set_forward(back, (first, last)) {
+            return None;
+        }
+        last.saturating_sub(first).checked_add(back).filter(|&ns| ns > 0)
     }
 
     /// By how much the clock of each interface was set back between the first and the last frame, and in how many steps.
@@ -87,6 +114,15 @@ impl Clock {
         };
         (0..u64::BITS).zip(&self.steps).filter(move |(at, _)| on >> at & 1 == 1).map(move |(_, steps)| of(steps))
     }
+}
+
+/// Stretches of time bins without a frame of any direction, between bins with some: their begins and ends.
+fn pauses(stream: &StreamState) -> Vec<(i64, i64)> {
+    let width = stream.rates.bin_ns();
+    let bins: BTreeSet<i64> = stream.rates.iter().flat_map(|(_, own)| own.bins.keys().copied()).collect();
+    let empty = bins.iter().zip(bins.iter().skip(1)).map(|(bin, next)| (bin.saturating_add(1), *next));
+    let times = |(first, end): (i64, i64)| (first.saturating_mul(width), end.saturating_mul(width));
+    empty.filter(|(first, end)| first < end).map(times).collect()
 }
 
 /// Whether a clock was set between two times: the first is of the years in which clocks begin that were never set, the last is not. What lies

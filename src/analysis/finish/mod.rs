@@ -223,7 +223,9 @@ fn add_totals(totals: &mut Totals, tap: &Tap<'_>) {
     totals.frames += t.sums.frames;
     totals.captured_bytes += t.sums.captured_bytes;
     totals.wire_bytes += t.sums.wire_bytes;
-    totals.l1_bytes += t.sums.l1_bytes;
+    // What a capture card appended was on no wire.
+    let appended = tap.stream.rates.iter().map(|(id, own)| rows::padding::appended(tap, id, own.sums.frames));
+    totals.l1_bytes += t.sums.l1_bytes.saturating_sub(appended.sum());
     totals.ip_frames += t.sums.ip_frames;
     totals.ipsec_frames += tap.ipsec_frames();
     totals.control_frames += t.sums.control_frames;

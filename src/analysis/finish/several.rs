@@ -1,17 +1,26 @@
-//! Several counters on one SA: its numbers tell neither loss nor order.
+//! SAs whose numbers tell neither loss nor order: several counters, a count that may have begun anew, numbers of segments.
+
+use std::collections::BTreeMap;
 
 use super::tap::{SaView, Tap};
 use crate::analysis::state::sa::sas::SaState;
 use crate::analysis::state::sa::sequence::SequenceFigures;
 use crate::analysis::state::sa::sequence::falls::Reused;
+use crate::analysis::state::sa::sequence::steps::Leap;
+use crate::analysis::state::sa::sizes::{OpaqueKey, Sizes};
 use crate::analysis::state::traffic::rates::Direction;
+use crate::transform::size::ethernet::LONGEST_ON_WIRE;
 
-/// What shows several counters.
+/// What leaves an SA without figures of its numbers.
 pub(crate) enum Several {
     /// Numbers alternate between counts that begin with these.
     Counts(Vec<u32>),
     /// Different packets bear each of these numbers.
     Numbers(Vec<u32>),
+    /// The count may have begun anew, by too little to be certain.
+    Fell(Leap),
+    /// So many of its packets are segmented after the capture, and each takes the numbers of its segments.
+    Segmented(u64),
 }
 
 impl Several {
@@ -28,6 +37,9 @@ impl Several {
         if !counts.is_empty() {
             return Some(Self::Counts(counts));
         }
+        if let Some(fall) = state.sequence.fall_in_doubt().filter(|_| figures.late > 0) {
+            return Some(Self::Fell(fall));
+        }
         // After a restart numbers come again with other packets, and one packet may be forged: there are several counters where they go on
         // side by side.
         let frames = state.sequence.numbered();
@@ -41,6 +53,23 @@ impl Several {
         numbers.sort_unstable();
         numbers.dedup();
         Some(Self::Numbers(numbers))
+    }
+}
+
+/// Takes the figures from SAs with packets that a network card segments after the capture (ESP segmentation offload): each has the number of its
+/// first segment, and the next packet that of the next segment.
+pub(super) fn take_segmented(sas: &mut [SaView<'_>], sizes: &Sizes) {
+    // Cards segment what they encrypt. What is as long in fragments was sent so.
+    let is_segmented = |key: &OpaqueKey| key.outer_bytes > LONGEST_ON_WIRE && key.fragments <= 1;
+    let mut segmented: BTreeMap<u32, u64> = BTreeMap::new();
+    for (key, cell) in sizes.opaque.iter().filter(|(key, _)| is_segmented(key)) {
+        *segmented.entry(key.sa).or_default() += cell.seen.count;
+    }
+    for sa in sas {
+        let Some(packets) = segmented.get(&sa.id) else { continue };
+        if sa.sequence.as_ref().is_some_and(|figures| figures.lost > 0) {
+            (sa.sequence, sa.history, sa.several) = (None, None, Some(Several::Segmented(*packets)));
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::clock::Clock;
 use super::copying::is_copying;
 use super::group::{self, GroupSa};
 use super::hidden::{Hidden, Loose, is_more_than_stray};
-use super::several::Several;
+use super::several::{Several, take_segmented};
 use super::tcp;
 use super::twice::Twice;
 use super::udp::{self, Found};
@@ -104,7 +104,7 @@ pub(crate) struct SaView<'a> {
     pub(crate) inferred: Option<Inferred>,
     /// Whether it shares its counter with other pairs of addresses: its own numbers tell nothing.
     pub(crate) grouped: bool,
-    /// What shows several counters, where there are: then it has no figures of numbers.
+    /// What leaves it without figures of its numbers, where anything does.
     pub(crate) several: Option<Several>,
 }
 
@@ -131,6 +131,7 @@ impl<'a> Tap<'a> {
         fragmented::add_sizes(&mut sas, &mut sizes);
         sas.extend(found.iter().map(|found| SaView::found(found, copying)));
         fragmented::add_later(&mut sas, &fragments, stream);
+        take_segmented(&mut sas, &sizes);
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
         let groups = group::take(&mut sas, stream);
         tcp::take(&mut sas, &stream.notices);
@@ -185,6 +186,11 @@ impl<'a> Tap<'a> {
     pub(crate) fn on_the_wire(&self, all: &Sums, copies: &Sums, again: &Again) -> Sums {
         let sums = if self.copying { all.without(copies) } else { *all };
         sums.without(&self.decapsulated.surely_of(again).sums())
+    }
+
+    /// Whether directions are told by MAC addresses.
+    pub(crate) fn has_macs(&self) -> bool {
+        self.stream.tables.directions.iter().any(|(_, key)| matches!(key, DirectionKey::Mac(..)))
     }
 
     /// Whether frames of both directions bear one pair of MAC addresses: a mirror that writes its own.

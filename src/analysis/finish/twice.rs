@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use super::tap::{SaView, Tap};
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::listed::Listed;
+use crate::analysis::state::base::tables::FlowKey;
 use crate::analysis::state::sa::sizes::VisibleKey;
 use crate::analysis::state::traffic::flows::Decapsulation;
 use crate::analysis::state::traffic::rates::Again;
+use crate::model::FramePos;
 
 /// Least number of packet lengths of an SA that rules out chance where shorter packets without IPsec follow it.
 const SIZES: usize = 4;
@@ -25,6 +27,8 @@ pub(crate) struct Twice {
 #[derive(Default)]
 pub(crate) struct ShownTwice {
     pub(crate) listed: Listed,
+    /// Whether the answers to such packets are in clear, too, as at the only port of a gateway.
+    pub(crate) answered: bool,
     /// Whether lengths that change together show it. Of one length, or few, a load that leaves the same sender unprotected looks the same.
     pub(crate) surely: bool,
 }
@@ -63,7 +67,9 @@ impl ShownTwice {
             let sizes = sizes_of(tap, sa) >= SIZES;
             if follow && (alone || sizes) {
                 out.listed.join(seen);
-                out.surely |= sizes;
+                let answered = is_answered(tap, seen);
+                out.answered |= answered;
+                out.surely |= sizes && !answered;
             }
         }
         out
@@ -72,6 +78,27 @@ impl ShownTwice {
     fn doubts(&self, frames: u64) -> bool {
         frames > 0 && self.listed.count > 0 && !self.surely
     }
+}
+
+/// Whether packets in clear are answered in clear, between pairs of MAC addresses: then each of them may be what the far side of the gateway got, and
+/// its answer followed the next packet of an SA.
+fn is_answered(tap: &Tap<'_>, seen: &Listed) -> bool {
+    let tables = &tap.stream.tables;
+    let frames: BTreeSet<FramePos> = seen.frames().iter().map(|(pos, _)| *pos).collect();
+    let answers = |key: &FlowKey| {
+        let back = FlowKey { src: key.dst, dst: key.src, inner: false };
+        tables.flows.find(&back).and_then(|id| tap.stream.flows.get(id)).map_or(0, |back| back.count)
+    };
+    let follows = |id: u32| {
+        let listed = tap.stream.flows.listed_of(id);
+        listed.is_some_and(|listed| listed.frames().iter().any(|(pos, _)| frames.contains(pos)))
+    };
+    let own = tables.flows.iter().filter(|(id, key)| !key.inner && follows(*id));
+    let (packets, answered) = own.fold((0_u64, 0_u64), |(packets, answered), (id, key)| {
+        let count = tap.stream.flows.get(id).map_or(0, |flow| flow.count);
+        (packets.saturating_add(count), answered.saturating_add(answers(key).min(count)))
+    });
+    tap.has_macs() && answered.saturating_mul(2) >= packets && packets > 0
 }
 
 /// Lengths of an SA's packets.

@@ -9,7 +9,7 @@ mod fields;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::conduct::{Conduct, begins_with_zero, conduct, has_begun, is_high, repeats_whole, strides};
+use self::conduct::{Conduct, begins_with_zero, conduct, has_begun, is_high, repeats_whole, strides, strides_alike};
 use self::fields::{has_a_constant, is_structured, lengths, spell_lengths};
 use super::tap::SaView;
 use crate::analysis::StreamState;
@@ -185,7 +185,8 @@ pub(super) fn take_foreign<'a>(
             let outer = length.saturating_add(around);
             own.is_some_and(|(_, all)| all.contains(&outer) || is_torn && all.last().is_none_or(|last| outer > *last))
         };
-        if has_a_constant(sa.state, is_length) || is_structured(sa.state, is_length, is_cut) {
+        if has_a_constant(sa.state, is_length) || is_structured(sa.state, is_length, is_cut) || strides_alike(sa.state)
+        {
             constant.insert(pair);
         }
         let [there, back] = pairs.entry(pair).or_default();

@@ -5,9 +5,12 @@ use crate::dissect::digest;
 use crate::dissect::{IpHeader, Stack};
 use crate::model::Protocol;
 
+/// Of the second word of an IPv4 header.
+const IDENTIFICATION: u32 = 0xffff_0000;
+
 /// A digest that equal packets share and different packets do not: from the IP header on, up to 128 octets and the last 64, with the
-/// original length; type of service, TTL (hop limit) and IPv4 header checksum masked. Fixed for ever, because states of several
-/// machines merge.
+/// original length; type of service, TTL (hop limit) and IPv4 header checksum masked. Of an IPv4 packet with a sequence number also the length and
+/// the bits of fragmentation. Fixed for ever, because states of several machines merge.
 #[inline]
 pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
     let start = outer.offset as usize;
@@ -20,8 +23,14 @@ pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) 
     // Traffic class and hop limit of IPv6 are in the first two words (RFC 8200 section 3).
     let (head, mask) = if outer.version == 4 { (4..8, u32::MAX) } else { (0..4, 0xf00f_ffff) };
     let word = bytes.get(head).and_then(|b| b.try_into().ok()).map_or(0, u32::from_be_bytes) & mask;
-    let begun = digest::begin(outer.src, outer.dst, outer.total_bytes, word, outer.protocol);
-    if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
+    let numbered = stack.sas.first().filter(|sa| sa.sequence_seen);
+    // The first fragment of a packet with a number is that packet in another cut.
+    let (length, word) = match numbered {
+        Some(_) if outer.version == 4 => (0, word & IDENTIFICATION),
+        _ => (outer.total_bytes, word),
+    };
+    let begun = digest::begin(outer.src, outer.dst, length, word, outer.protocol);
+    if let Some(sa) = numbered {
         // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide. Of a frame that was cut, a copy
         // with other tags shows fewer: as many are read as it would show, and at least the number.
         let at = (sa.offset as usize).saturating_sub(start);

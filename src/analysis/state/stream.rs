@@ -240,7 +240,7 @@ impl StreamState {
         } = later;
         let before = self.copies.archived();
         sas.look_up(&before);
-        candidates.look_up(&before);
+        candidates.look_up(&before, &self.candidates);
         let more = sas.len();
         let shift = self.span.merge(span);
         let map = self.tables.absorb(&tables);

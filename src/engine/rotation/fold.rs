@@ -111,7 +111,9 @@ impl Streams {
         }
     }
 
-    pub(in crate::engine) fn into_streams(self) -> Vec<Stream> {
+    /// All streams in their normal form, as whoever takes them may write them without more.
+    pub(in crate::engine) fn into_streams(mut self) -> Vec<Stream> {
+        self.settle();
         self.held.into_values().collect()
     }
 

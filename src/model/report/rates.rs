@@ -53,7 +53,7 @@ pub struct DirectionRate {
     pub goodput_min_bps: Option<f64>,
     /// Upper bound from the transform's range; null where the lower bound is.
     pub goodput_max_bps: Option<f64>,
-    /// Both bounds, if no SA pads for traffic flow confidentiality (RFC 4303 sections 2.6 and 2.7); null where no policy leaves that open.
+    /// Both bounds, if no SA pads for traffic flow confidentiality (RFC 4303 sections 2.6 and 2.7) and none carries compressed packets (IPComp, RFC 3173); null where no policy leaves that open.
     pub if_no_tfc: Option<GoodputRange>,
     /// IP traffic that is not encapsulated, layer 3.
     pub clear_bps: Option<f64>,

@@ -100,7 +100,7 @@ fn goodput(direction: &DirectionRate, unit: RateUnit) -> Cell {
     match (direction.goodput_bps, direction.goodput_min_bps.zip(direction.goodput_max_bps), if_no_tfc) {
         (Some(bps), _, _) if bps > 0.0 => unit.cell(Some(bps)),
         (None, Some((min, max)), _) => range(min, max, ""),
-        (None, None, Some((min, max))) => range(min, max, " if no TFC"),
+        (None, None, Some((min, max))) => range(min, max, " if no TFC/IPComp"),
         _ => Cell::Blank,
     }
 }

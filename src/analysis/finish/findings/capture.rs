@@ -6,13 +6,11 @@ pub(super) mod numbered;
 use super::super::clock::was_set;
 use super::super::time::{duration, rfc3339};
 use super::{CaptureFacts, Draft, Tap, percent, plural};
+use crate::analysis::finish::rows::padding::FCS_FRAMES;
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::listed::Listed;
 use crate::model::report::{Capture, Finding, FrameRef, Occurrence, Report};
 use crate::model::{DamageKind, Timestamp};
-
-/// From so many frames on an FCS is a property of the capture.
-const FCS_FRAMES: u64 = 16;
 
 pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, report: &Report) {
     let stream = tap.stream;

@@ -12,8 +12,8 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             continue;
         }
         let (what, means) = match pattern {
-            Pattern::Ff => ("0xff", "no memory leak, but IEEE 802.3 asks for zeros"),
-            Pattern::Repeated => ("one repeated byte", "no memory leak, but IEEE 802.3 asks for zeros"),
+            Pattern::Ff => ("0xff", "no memory leak, but RFC 894 asks for zeros"),
+            Pattern::Repeated => ("one repeated byte", "no memory leak, but RFC 894 asks for zeros"),
             _ => ("different bytes", "likely stale memory"),
         };
         let direction = direction_name(tap, direction);

@@ -10,7 +10,7 @@ use std::fmt;
 use self::causes::{
     AT_TWO_PLACES, CUT, IN_BOTH, IN_TURNS, NOT_IN_TCP, ON_INTERFACES, SENT_AGAIN, SET_AHEAD, UNPROVED, UNWATCHED,
 };
-use self::interleaved::interleaved;
+use self::interleaved::unfigured;
 use self::unwatched::{HoleSpan, Unwatched};
 use super::super::time::duration;
 use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
@@ -55,7 +55,7 @@ impl fmt::Display for Who<'_> {
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, captures: &[Capture]) {
     let holes = HoleSpan::of(findings, tap);
     for sa in &tap.sas {
-        findings.extend(sa.several.as_ref().map(|several| interleaved(tap, sa, several)));
+        findings.extend(sa.several.as_ref().map(|several| unfigured(tap, sa, several)));
         let Some(figures) = &sa.sequence else { continue };
         let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
         let numbered = sa.state.sequence.numbered();

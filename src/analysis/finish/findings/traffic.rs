@@ -230,9 +230,22 @@ fn add_gateway_view(findings: &mut Vec<Finding>, tap: &Tap<'_>, shown: &ShownTwi
     }
     let packets = plural(shown.listed.count, "packet");
     let evidence = if shown.surely {
+        let counted = if tap.has_macs() {
+            format!("They were not on the wire {how}, and rates by MAC address are without them.")
+        } else {
+            format!(
+                "They were not on that wire {how}. Rates by address count them, and once more where they were captured again as they were forwarded."
+            )
+        };
         format!(
             "{packets} {how} directly follow the encapsulated packet they came in, in the same direction: this capture was taken on a gateway, \
-             which shows inbound packets twice. They were not on the wire {how}, and rates by MAC address are without them."
+             which shows inbound packets twice. {counted}"
+        )
+    } else if shown.answered {
+        format!(
+            "{packets} {how} directly follow an encapsulated packet that they may have come in, in the same direction, and their answers were \
+             captured {how}, too: this capture was taken on a gateway, which shows inbound packets twice, or beside the only port of one, where \
+             each packet passes encapsulated and {how}. It does not show which, so rates of that direction are not given."
         )
     } else {
         format!(

@@ -25,6 +25,8 @@ struct Folded {
     key: DirectionKey,
     /// Whether its frames bear a trailer that is left out.
     trailed: bool,
+    /// Whether some of its frames do: by how much the others of a time bin are shorter is not known.
+    partly_trailed: bool,
     /// Numbers of the directions in it.
     ids: Vec<u32>,
     seen: Seen,
@@ -145,6 +147,7 @@ impl Folded {
         let mut row = Self {
             key,
             trailed: false,
+            partly_trailed: false,
             ids: Vec::new(),
             seen: Seen::default(),
             sums: Sums::default(),
@@ -164,7 +167,9 @@ impl Folded {
         let trailer = padding::trailer(tap, id);
         self.trailed |= trailer > 0;
         let sums = tap.on_the_wire(&direction.sums, &direction.copies, &direction.again);
-        self.sums.join(&sums.without_trailer(trailer));
+        let frames = sums.frames.saturating_sub(sums.control_frames);
+        self.partly_trailed |= padding::is_appended_to_some(tap, id, frames);
+        self.sums.join(&sums.shortened(padding::appended(tap, id, frames)));
         self.assumed += direction.assumed;
         self.all_frames += direction.sums.frames;
         self.ip_frames += direction.ip_frames;
@@ -286,7 +291,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
             .filter(|&rate| rate > 0 && !tap.has_one_mac_pair())
             .and_then(|rate| with_control.map(|bps| 100.0 * bps / rate as f64)),
         // Where the clock was set back, a bin holds frames of two times.
-        peak: (!stepped && !tap.clock.is_coarse(&direction.seen) && !doubtful)
+        peak: (!stepped && !direction.partly_trailed && !tap.clock.is_coarse(&direction.seen) && !doubtful)
             .then(|| peak(tap, direction, width))
             .flatten(),
         basis: if stepped { TimeBasis::ClockStepped } else { TimeBasis::CaptureClock },

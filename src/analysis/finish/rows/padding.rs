@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use super::directions::direction_name;
 use crate::analysis::finish::tap::Tap;
-use crate::model::report::{AhPadding, EspPadding, EthernetPadding, OverheadBasis, Report};
+use crate::model::report::{AhPadding, EspPadding, EthernetPadding, OverheadBasis, Pattern, Report};
+use crate::transform::size::ethernet;
+
+/// From so many frames on an FCS is a property of the capture.
+pub(in crate::analysis::finish) const FCS_FRAMES: u64 = 16;
 
 /// A trailer counts as borne by every frame if at most 1 frame in this many lacks it.
 const UNTRAILED: u64 = 100;
@@ -23,6 +27,27 @@ pub(in crate::analysis::finish) fn trailers(tap: &Tap<'_>) -> BTreeMap<u32, u64>
     let all = trailer_of(tap, &|_| true);
     let of = |id| if all > 0 { all } else { trailer_of(tap, &|other| other == id) };
     tap.stream.rates.iter().map(|(id, _)| (id, of(id))).filter(|(_, bytes)| *bytes > 0).collect()
+}
+
+/// The octets that were appended to some frames of a direction.
+pub(in crate::analysis::finish) fn appended(tap: &Tap<'_>, direction: u32, frames: u64) -> u64 {
+    let bytes = trailer(tap, direction);
+    let with_it = if is_fcs(tap, bytes) { cut_frames(tap, direction).min(frames) } else { frames };
+    bytes.saturating_mul(with_it)
+}
+
+/// Whether a direction has frames with such a trailer and others without it, of which it is not known how many are in a time bin.
+pub(in crate::analysis::finish) fn is_appended_to_some(tap: &Tap<'_>, direction: u32, frames: u64) -> bool {
+    is_fcs(tap, trailer(tap, direction)) && cut_frames(tap, direction) < frames
+}
+
+/// Whether the trailer is the FCS of frames that were cut before it: in whole frames it was found, and is none.
+fn is_fcs(tap: &Tap<'_>, bytes: u64) -> bool {
+    bytes == u64::from(ethernet::FCS) && tap.stream.notices.fcs.count >= FCS_FRAMES
+}
+
+fn cut_frames(tap: &Tap<'_>, direction: u32) -> u64 {
+    tap.stream.padding.cut().filter(|(id, _)| *id == direction).map(|(_, cut)| cut.frames).sum()
 }
 
 /// The octets that follow every packet of an SA; `None` where they are not the same in all of its directions.
@@ -54,7 +79,17 @@ pub(in crate::analysis::finish) fn may_be_trailer(tap: &Tap<'_>, direction: u32)
 }
 
 pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
-    for (direction, pattern, cell) in tap.stream.padding.iter() {
+    // Where a card appends to all frames, padding is what fills frames up to the minimum.
+    let whole = tap.stream.padding.iter().filter(|(direction, ..)| trailer(tap, *direction) == 0);
+    let is_padding = |pattern, direction| pattern != Pattern::Other || !may_be_trailer(tap, direction);
+    let filled = tap
+        .stream
+        .padding
+        .fill()
+        .filter(|(direction, pattern, _)| trailer(tap, *direction) > 0 && is_padding(*pattern, *direction));
+    let mut cells: Vec<_> = whole.chain(filled).collect();
+    cells.sort_by_key(|(direction, ..)| *direction);
+    for (direction, pattern, cell) in cells {
         report.padding.ethernet.push(EthernetPadding {
             tap: tap.name.clone(),
             direction: direction_name(tap, direction),

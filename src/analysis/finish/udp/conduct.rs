@@ -85,6 +85,12 @@ pub(super) fn strides(state: &SaState) -> bool {
     })
 }
 
+/// Whether numbers leap from packet to packet, and the packets are one content over and over: a load generator or a probe, with its clock where
+/// ESP has the number. A sampled capture of ESP has such numbers, too, and other ciphertext in each packet.
+pub(super) fn strides_alike(state: &SaState) -> bool {
+    state.evidence.is_one_content() && strides(state)
+}
+
 /// Whether all numbers are among the first of an SA: of protocols that have something else there, one packet in 2^26 is so.
 pub(super) fn has_begun(state: &SaState) -> bool {
     /// The last of the first numbers.

@@ -143,10 +143,18 @@ impl Candidates {
         *self.misfits.entry(key).or_default() += count;
     }
 
-    /// Looks marked packets up in the span before.
-    pub(crate) fn look_up(&mut self, before: &Archive) {
-        let suspects = self.flows.values_mut().flat_map(|candidate| candidate.sas.values_mut());
-        suspects.for_each(|suspect| suspect.state.sequence.look_up(before));
+    /// Looks marked packets up in the span before, of which `known` are the candidates. The first packet of a suspect is not looked up: a damaged
+    /// one that is equal to it but for its lengths may have shown no suspect there.
+    pub(crate) fn look_up(&mut self, before: &Archive, known: &Self) {
+        for (key, candidate) in &mut self.flows {
+            let known = known.flows.get(key);
+            for (spi, suspect) in &mut candidate.sas {
+                match known.is_some_and(|known| known.sas.contains_key(spi)) {
+                    true => suspect.state.sequence.look_up(before),
+                    false => suspect.state.sequence.look_up_rest(before),
+                }
+            }
+        }
     }
 
     /// Flows, in the order of their keys.

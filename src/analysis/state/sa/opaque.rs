@@ -202,6 +202,21 @@ impl OpaqueEvidence {
         self.seen.as_ref().is_some_and(|seen| seen.structured.count_ones() >= LEAST)
     }
 
+    /// Whether packets of different numbers hold the same: the octets before ICVs of each length, or the four that end the place of an IV
+    /// of which the first four change. Of ciphertext neither is so, nor of packets in clear that end with an ICV.
+    pub(crate) fn is_one_content(&self) -> bool {
+        /// Of fewer packets it may be chance.
+        const LEAST: usize = 3;
+        let samples: Vec<Sample> = self.samples().collect();
+        let mut numbers: Vec<u32> = samples.iter().map(|(sequence, ..)| *sequence).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let pairs = || samples.iter().zip(samples.iter().skip(1));
+        let ends_alike = pairs().all(|(a, b)| a.2.is_some() && a.2 == b.2);
+        let goes_on_alike = pairs().all(|(a, b)| a.1 as u32 == b.1 as u32 && a.1 as u32 != 0 && a.1 >> 32 != b.1 >> 32);
+        samples.len() >= LEAST && numbers.len() == samples.len() && (ends_alike || goes_on_alike)
+    }
+
     /// Octets around ESP, where all packets have the same.
     pub(crate) fn around(&self) -> Option<u32> {
         self.seen.as_ref().filter(|seen| !seen.differs).and_then(|seen| seen.around)
@@ -247,11 +262,16 @@ impl OpaqueEvidence {
     }
 }
 
-/// Whether eight octets are the first ones of a protocol that has no checksum to verify: RSVP (RFC 2205 section 3.1.1), EIGRP (RFC 7868
+/// SPIs below are reserved (RFC 4303 section 2.1).
+const FIRST_SPI: u32 = 256;
+
+/// Whether eight octets are the first ones of a protocol that has no checksum to verify: ESP (RFC 4303 section 2), AH (RFC 4302 section 2), RSVP (RFC 2205 section 3.1.1), EIGRP (RFC 7868
 /// section 6.1), EtherIP (RFC 3378 section 3), a session of L2TPv3 (RFC 3931 section 4.1.1).
 fn begins_as(protocol: u8, octets: u64) -> bool {
     let [first, second, third, fourth, ..] = octets.to_be_bytes();
     match protocol {
+        50 => octets >> 32 >= u64::from(FIRST_SPI),
+        51 => matches!((second, third, fourth), (1.., 0, 0)),
         46 => first >> 4 == 1 && matches!(second, 1..=20),
         88 => first == 2 && matches!(second, 1..=11),
         97 => matches!((first, second), (0x30, 0)),

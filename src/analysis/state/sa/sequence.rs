@@ -4,6 +4,7 @@
 //! coverage (numbers seen) is an interval set, lateness is a family of subsets of it, and runs are cut by a rule over
 //! adjacent frames of the SA. `merge` is checked against a plain re-computation by the property test below.
 
+mod begun;
 mod bound;
 mod counters;
 pub(crate) mod falls;

@@ -11,6 +11,9 @@ pub(super) const CUT: &str =
 /// The same where they do not fit into the time.
 pub(super) const SET_AHEAD: &str = "The counter was set ahead, as by a gateway that takes over and leaves room for what the other had sent; or a burst was lost.";
 
+/// The same of packets that a network card segments.
+pub(super) const IN_SEGMENTS: &str = "ESP segmentation offload of the capturing host (`ethtool -k`, esp-hw-offload): on the wire each of these packets is several.";
+
 /// The likely causes where TCP carries the SA.
 pub(super) const NOT_IN_TCP: &str = "TCP sends lost segments again, so the network likely lost none of these for good: the capture missed frames, the connection broke, or the sender dropped \
                           packets that it had numbered.";

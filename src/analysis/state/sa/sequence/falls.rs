@@ -192,6 +192,15 @@ impl SequenceState {
         self.runs.iter_mut().flat_map(Run::marks).chain(fallen).for_each(|mark| mark.look_up(before));
     }
 
+    /// The same of numbers of which the span before has none: their first frame is not looked up.
+    pub(crate) fn look_up_rest(&mut self, before: &Archive) {
+        let first = self.runs.first().and_then(|run| run.begin);
+        self.look_up(before);
+        if let (Some(run), Some(first)) = (self.runs.first_mut(), first) {
+            run.begin = Some(first.moved(before));
+        }
+    }
+
     /// What the falls to numbers that had been seen show.
     pub(crate) fn reused(&self) -> Reused {
         let mut reused = Reused { rested: self.runs.iter().any(Run::begins_again), ..Reused::default() };

@@ -99,6 +99,11 @@ impl DigestMark {
         self.place += before.total;
     }
 
+    /// The mark of a frame that is not looked up in the span before.
+    pub(crate) const fn moved(self, before: &Archive) -> Self {
+        Self { place: self.place + before.total, ..self }
+    }
+
     /// Whether both are of equal frames.
     pub(crate) const fn is_like(&self, other: &Self) -> bool {
         self.digest == other.digest

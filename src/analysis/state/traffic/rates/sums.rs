@@ -138,8 +138,12 @@ impl Sums {
     }
 
     /// The sums of the same frames, each shorter by `bytes`.
-    pub(crate) fn without_trailer(mut self, bytes: u64) -> Self {
-        let octets = self.frames.saturating_sub(self.control_frames).saturating_mul(bytes);
+    pub(crate) fn without_trailer(self, bytes: u64) -> Self {
+        self.shortened(self.frames.saturating_sub(self.control_frames).saturating_mul(bytes))
+    }
+
+    /// The sums of the same frames, which are shorter by so many octets together.
+    pub(crate) fn shortened(mut self, octets: u64) -> Self {
         self.l1_bytes = self.l1_bytes.saturating_sub(octets);
         self.l2_bytes = self.l2_bytes.saturating_sub(octets);
         self
