@@ -113,6 +113,7 @@ pub(super) fn pasted(text: &[u8]) -> Pasted {
     }
     let paged = marks::is_pager(&String::from_utf8_lossy(last.get(..LONGEST_RAW).unwrap_or(last)));
     marks::take_off(&mut raw);
+    marks::take_out_refused(&mut raw);
     // In quoted mail, too.
     ends.extend(raw.iter().filter(|(_, line)| line.trim() == "!").map(|(number, _)| *number));
     ends.sort_unstable();
@@ -207,6 +208,15 @@ mod tests {
         let logged = "Nov 22 02:03:04.123: %PARSER-5-CFGLOG_LOGGEDCMD: User:console  logged command:set peer 10.0.0.1 \n\
                       Nov 22 02:03:05 gw1 root[812]: match address 101\n";
         assert_eq!(texts(logged), plain);
+    }
+
+    #[test]
+    fn commands_that_the_device_refused_are_not_in_force() {
+        let text = "set peer 10.0.0.1\nset pear 10.0.0.2\n       ^\n% Invalid input detected at '^' marker.\n\nset\n% Incomplete command.\n\nmatch address 101\n";
+        let left = texts(text);
+        assert_eq!(left.first().map(String::as_str), Some("set peer 10.0.0.1"));
+        assert_eq!(left.last().map(String::as_str), Some("match address 101"));
+        assert!(!left.iter().any(|line| line == "set" || line.contains("pear")), "{left:?}");
     }
 
     #[test]

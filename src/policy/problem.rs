@@ -23,11 +23,29 @@ pub struct Problem {
     pub uncited: usize,
     /// Lines to type; keys as placeholders.
     pub fix: Vec<Fix>,
+    /// Where nothing decides whose lines are wrong: what may be done instead of typing the lines, said if there are lines.
+    pub alternative: Option<String>,
 }
 
 impl Problem {
     pub(super) fn new(code: &'static str, evidence: String) -> Self {
-        Self { code, severity: None, subject: None, evidence, config: Vec::new(), uncited: 0, fix: Vec::new() }
+        Self {
+            code,
+            severity: None,
+            subject: None,
+            evidence,
+            config: Vec::new(),
+            uncited: 0,
+            fix: Vec::new(),
+            alternative: None,
+        }
+    }
+
+    /// Says what may be done instead of typing the lines, once it is known that there are lines.
+    pub(super) fn settle(&mut self) {
+        if let Some(alternative) = self.alternative.take().filter(|_| !self.fix.is_empty()) {
+            self.evidence.push_str(&alternative);
+        }
     }
 
     pub(super) fn severity(mut self, severity: Severity) -> Self {

@@ -309,7 +309,12 @@ fn keys_that_do_not_fit_the_packets_are_told() {
     let second = both.find("##### r2: ip -s xfrm state").expect("the second router");
     let short = both[..second].replace("0x34fe9909a47338a648a94bfb7c9f7552cde786e4", "0x34fe9909a47338a6");
     let cases = [
-        ("both", both.as_str(), "icv-invalid", "None verifies under the key of r2: that key is wrong"),
+        (
+            "both",
+            both.as_str(),
+            "icv-invalid",
+            "None verifies under the key of r2: that is not the key of these packets",
+        ),
         ("r2", &both[second..], "icv-invalid", "None of 80 packets verifies under the key of r2."),
         ("short", &short, "config-key-length", "The ICV of 80 packets on the wire was not checked."),
     ];

@@ -5,12 +5,14 @@ mod support;
 
 mod cases;
 mod forms;
+mod hosts;
 mod lint;
 mod linux;
 mod pairs;
 mod read;
 mod readings;
 mod secrets;
+mod sides;
 mod ways;
 mod wire;
 mod wire_right;

@@ -11,8 +11,8 @@ pub(crate) const A1: &str = "00112233445566778899aabbccddeeff01020304";
 pub(crate) const A2: &str = "a1b2c3d4e5f60718293a4b5c6d7e8f9001234567";
 
 pub(crate) const K3: &str = "55aa55aa55aa55aa1234123412341234";
-const K4: &str = "44aa44aa44aa44aa0987098709870987";
-const A4: &str = "4411224411224411224411224411224411224411";
+pub(crate) const K4: &str = "44aa44aa44aa44aa0987098709870987";
+pub(crate) const A4: &str = "4411224411224411224411224411224411224411";
 pub(crate) const A3: &str = "5566778855667788556677885566778855667788";
 
 /// A router of a sound pair: its name, the last octet of its WAN address, the third octet of its LAN, and its SPIs.

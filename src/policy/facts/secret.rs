@@ -29,6 +29,9 @@ const MASKS: [&str; 14] = [
 const PLACES: [&str; 9] =
     ["KEY", "SECRET", "PSK", "PASSWORD", "PRESHAREDKEY", "PRE-SHARED-KEY", "PRESHARED", "IKEKEY", "MYKEY"];
 
+/// Digits from which on one and the same digit is no key by chance.
+const ONE_DIGIT: usize = 16;
+
 /// A key as it was typed. No output, error or debug text shows anything of it; it has no other use than comparison.
 #[derive(Clone)]
 pub struct Secret {
@@ -87,7 +90,17 @@ impl Secret {
     /// Whether it is certainly another key than `other`: both can be compared. A phrase says nothing of the key that is made of it.
     #[must_use]
     pub fn differs(&self, other: &Self) -> bool {
-        self.comparable() && other.comparable() && self.hex == other.hex && self != other
+        let replaced = self.is_one_digit() != other.is_one_digit();
+        self.comparable() && other.comparable() && self.hex == other.hex && !replaced && self != other
+    }
+
+    /// Whether it is one digit over and over, as keys are that were replaced before a text was given away: beside another key it says
+    /// nothing of what was there.
+    #[must_use]
+    pub fn is_one_digit(&self) -> bool {
+        let mut digits = self.text.bytes();
+        let first = digits.next();
+        self.hex && self.text.len() >= ONE_DIGIT && digits.all(|digit| Some(digit) == first)
     }
 
     /// Whether two keys of DES are one: the last bit of each octet is for parity, and not used (FIPS 46-3).
@@ -168,6 +181,14 @@ pub struct IkeKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_in_place_of_a_key_differ_from_none() {
+        let (zeros, key) = (Secret::new(&"0".repeat(40)), Secret::new("00112233445566778899aabbccddeeff00112233"));
+        assert!(!zeros.differs(&key) && !key.differs(&zeros));
+        assert!(zeros.differs(&Secret::new(&"1".repeat(40))) && !zeros.differs(&zeros));
+        assert!(Secret::new("00000000").differs(&Secret::new("00000001")));
+    }
 
     #[test]
     fn a_key_is_compared_and_measured_but_never_shown() {

@@ -46,6 +46,17 @@ impl Net {
         Self { v4: address.is_v4(), bits: bits & mask, mask }
     }
 
+    /// The set of the same size that an address is in.
+    #[must_use]
+    pub fn beside(&self, address: Address) -> Self {
+        Self::masked(address, self.mask)
+    }
+
+    /// The mask as an interface of IOS has it; IPv4 only.
+    pub(in crate::policy) fn netmask(&self) -> Option<std::net::Ipv4Addr> {
+        self.v4.then(|| std::net::Ipv4Addr::from_bits(self.mask as u32))
+    }
+
     /// Whether the address is one of them.
     #[must_use]
     pub fn contains(&self, address: Address) -> bool {
@@ -83,6 +94,15 @@ impl Net {
             && mask != u32::MAX
             && mask.leading_ones() == 0
             && mask.trailing_ones() == mask.count_ones()
+    }
+
+    /// The two halves of a network; `None` of one address, or where the mask has holes.
+    fn halves(&self) -> Option<[Self; 2]> {
+        let width: u32 = if self.v4 { 32 } else { 128 };
+        let ones = self.mask.count_ones();
+        let next = 1u128.checked_shl(width.checked_sub(ones)?.checked_sub(1)?)?;
+        self.cidr()?;
+        Some([self.bits, self.bits | next].map(|bits| Self { v4: self.v4, bits, mask: self.mask | next }))
     }
 
     /// Whether an address is one of both.
@@ -213,6 +233,28 @@ impl Selector {
             && (self.protocol == "ip" || other.protocol == "ip" || self.is_of_protocol(other))
             && shared(&self.src_port, &other.src_port)
             && shared(&self.dst_port, &other.dst_port)
+    }
+
+    /// Whether several selectors together take all packets of it: one of them, or each its part.
+    pub(in crate::policy) fn is_covered_by(&self, others: &[Self]) -> bool {
+        let near: Vec<Self> = others.iter().filter(|other| other.overlaps(self)).cloned().collect();
+        if near.is_empty() || near.iter().any(|other| other.covers(self)) {
+            return !near.is_empty();
+        }
+        // Each half is looked at only where something narrower is to be found.
+        let narrower =
+            |net: fn(&Self) -> &Net| near.iter().any(|other| net(self) != net(other) && net(self).covers(net(other)));
+        if narrower(|one| &one.src)
+            && let Some(halves) = self.src.halves()
+        {
+            return halves.into_iter().all(|src| Self { src, ..self.clone() }.is_covered_by(&near));
+        }
+        if narrower(|one| &one.dst)
+            && let Some(halves) = self.dst.halves()
+        {
+            return halves.into_iter().all(|dst| Self { dst, ..self.clone() }.is_covered_by(&near));
+        }
+        false
     }
 
     fn is_of_protocol(&self, other: &Self) -> bool {

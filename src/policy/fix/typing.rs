@@ -144,6 +144,13 @@ fn before(words: &[&str], section: &Section, router: &mut Router) -> Result<bool
             let there = router.acls.get(name).is_some_and(|list| lists(list, words));
             Ok(!there)
         }
+        // The address of an interface takes the place of the one that it has.
+        (Section::Interface(name), ["ip", "address", _, _]) => {
+            let interface = router.interfaces.get_mut(name).ok_or(Untypable)?;
+            interface.addresses.clear();
+            interface.networks.clear();
+            Ok(true)
+        }
         (_, ["crypto", "isakmp", "key", .., "address", peer]) => {
             router.ike_keys.retain(|key| key.peer.to_string() != *peer);
             Ok(true)

@@ -1,5 +1,7 @@
 //! Marks before, in and around lines: overwritten pager prompts, quotes, line numbers, marks of a diff, prefixes of a log.
 
+use std::collections::BTreeSet;
+
 use super::snip;
 
 /// Lines of which this many in a hundred have a mark are marked; the rest is what somebody wrote between them.
@@ -169,4 +171,31 @@ fn logged(line: &str) -> Option<&str> {
     let mut parts = rest.splitn(3, ' ');
     let (_, program, text) = (parts.next()?, parts.next()?, parts.next()?);
     Some(if program.ends_with(':') && !program.starts_with('%') { text } else { rest })
+}
+/// What a device answers to a command that it does not take.
+const REFUSALS: [&str; 8] = [
+    "% Invalid input detected",
+    "% Incomplete command",
+    "% Ambiguous command",
+    "% Unrecognized command",
+    "ERROR: % Invalid input",
+    "ERROR: % Incomplete command",
+    "Error: Unrecognized command",
+    "Error: Incomplete command",
+];
+
+/// Takes out commands that the device refused, with the mark below the word that it did not take; the answer stays.
+pub(super) fn take_out_refused(raw: &mut Vec<(u32, String)>) {
+    let mut refused: BTreeSet<usize> = BTreeSet::new();
+    for (at, (_, line)) in raw.iter().enumerate() {
+        if !REFUSALS.iter().any(|answer| line.trim_start().starts_with(answer)) {
+            continue;
+        }
+        let is_mark = |at: usize| raw.get(at).is_some_and(|(_, line)| line.trim() == "^");
+        let Some(before) = at.checked_sub(1) else { continue };
+        let command = if is_mark(before) { before.checked_sub(1) } else { Some(before) };
+        refused.extend([Some(before), command].into_iter().flatten());
+    }
+    let mut at = 0usize..;
+    raw.retain(|_| at.next().is_none_or(|at| !refused.contains(&at)));
 }

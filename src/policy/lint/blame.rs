@@ -58,8 +58,7 @@ pub(super) fn one_key(mut problem: Problem, ends: [(&str, Vec<String>); 2]) -> P
 
 /// Says that nothing decides, and gives one host's lines and the other's alternative in words.
 pub(super) fn open(mut problem: Problem, host: &str, lines: Vec<String>, alternative: &str) -> Problem {
-    problem.evidence.push_str(&format!(
-        " Nothing given decides which of the two is the mistyped one. Type the lines on {host}, or instead {alternative}; not both."
-    ));
+    problem.evidence.push_str(" Nothing given decides which of the two is the mistyped one.");
+    problem.alternative = Some(format!(" Type the lines on {host}, or instead {alternative}; not both."));
     problem.fix(host, lines)
 }

@@ -74,8 +74,7 @@ fn spis_agree(view: &View<'_>, from: usize, to: usize) -> bool {
 fn flow_problem(view: &View<'_>, flows: &Flows<'_>, at: usize, flow: &Flow) -> Option<Problem> {
     let decapsulated = flow.decapsulated?;
     let (host, refused) = (view.name(at), flow.refused());
-    let listed: Vec<String> = flow.trouble.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    let listed = if listed.is_empty() { String::new() } else { format!(", {}", listed.join(", ")) };
+    let listed: String = flow.trouble.iter().map(|(name, count)| format!(", {count} {name}")).collect();
     let counted = format!("{host} counts {} encaps, {decapsulated} decaps{listed}", flow.encapsulated);
     let other = opposite(flows, at, flow);
     let problem = |evidence: String| {
@@ -122,12 +121,24 @@ fn flow_problem(view: &View<'_>, flows: &Flows<'_>, at: usize, flow: &Flow) -> O
             let (what, severity) = unsent(host, flow, is_complete(view, at, flow));
             Some(problem(format!("{counted}: {what}.")).severity(severity))
         }
+        _ if flow.encapsulated == 0 && decapsulated > AT_FIRST && flow.unsent() == 0 => {
+            Some(problem(one_way(host, &counted)).severity(Severity::Warning))
+        }
         None if decapsulated == 0 && flow.encapsulated > 0 => Some(
             problem(format!("{counted}: nothing comes back, or what comes back is not for an SA that {host} has."))
                 .severity(Severity::Note),
         ),
         _ => None,
     }
+}
+
+/// What arriving packets without any that leaves mean.
+fn one_way(host: &str, counted: &str) -> String {
+    format!(
+        "{counted}: {host} decrypts what arrives and sends nothing back into the tunnel. Unless this traffic needs no answer, the way \
+         back misses the tunnel: a route out of another interface, NAT that takes the packets first, a filter, or hosts that have \
+         another gateway."
+    )
 }
 
 /// Whether lines of a router's display were cut out.

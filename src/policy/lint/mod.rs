@@ -1,6 +1,7 @@
 //! What is wrong in policies before any traffic flows.
 
 mod blame;
+mod copies;
 mod counters;
 mod ends;
 mod linux;
@@ -23,7 +24,9 @@ pub fn lint(view: &View<'_>) -> Vec<Problem> {
     let mut problems = found(view);
     // Before the lines are verified, so that the work has a limit too.
     cut(&mut problems);
-    fix::verified(view.policies, problems, found)
+    let mut problems = fix::verified(view.policies, problems, found);
+    problems.iter_mut().for_each(Problem::settle);
+    problems
 }
 
 /// All problems, with lines to type that are not yet verified.

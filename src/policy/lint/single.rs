@@ -193,8 +193,18 @@ fn reused_keys(view: &View<'_>, problems: &mut Vec<Problem>) {
         }
     }
     // Keys that were made unreadable before they were pasted all look alike.
-    let same =
-        |a: &Option<Secret>, b: &Option<Secret>| matches!((a, b), (Some(a), Some(b)) if a == b && a.bits().is_some());
+    let same = |a: &Option<Secret>, b: &Option<Secret>| matches!((a, b), (Some(a), Some(b)) if a == b && a.bits().is_some() && !a.is_one_digit());
+    // FortiGate has one key for both directions, and so has what states both in one line: the other end has to do alike.
+    let only = |router: usize, there: &[&Stated], back: &[&Stated]| {
+        let one_line = |x: &Stated| back.iter().any(|y| !x.cites.is_empty() && x.cites.first() == y.cites.first());
+        let maker = view.policies.routers.get(router).and_then(|router| router.maker);
+        maker == Some("Fortinet") || there.iter().any(|x| one_line(x))
+    };
+    let single: BTreeSet<(Protocol, Address, Address)> = pairs
+        .iter()
+        .filter(|((router, ..), [there, back])| only(*router, there, back))
+        .map(|((_, protocol, a, b), _)| (*protocol, *a, *b))
+        .collect();
     for ((router, protocol, a, b), [there, back]) in pairs {
         let both = there.iter().flat_map(|x| back.iter().map(move |y| (x, y)));
         let mut reused = both.filter(|(x, y)| same(&x.cipher, &y.cipher) || same(&x.authenticator, &y.authenticator));
@@ -206,9 +216,7 @@ fn reused_keys(view: &View<'_>, problems: &mut Vec<Problem>) {
             x.spi.0,
             y.spi.0
         );
-        // FortiGate has one key for both directions.
-        let only = view.policies.routers.get(router).is_some_and(|router| router.maker == Some("Fortinet"));
-        let severity = if only { Severity::Note } else { Severity::Warning };
+        let severity = if single.contains(&(protocol, a, b)) { Severity::Note } else { Severity::Warning };
         problems.push(Problem::new("config-key-reused", evidence).severity(severity).about(view.name(router)).lines(
             view.policies,
             router,

@@ -9,7 +9,7 @@ use crate::policy::form::paste::{Read, Reader};
 use crate::policy::read::makers::foreign::{bare, cipher, installed, integrity};
 use crate::policy::words::{address, spi};
 
-const MAKER: &str = "setkey";
+pub(in crate::policy) const MAKER: &str = "setkey";
 /// Words of one command.
 const MAX_WORDS: usize = 64;
 

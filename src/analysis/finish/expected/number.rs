@@ -262,8 +262,8 @@ impl Judge<'_, '_, '_> {
                 self.expected.holders(stated)
             );
             let mut finding = self.draft("spi-mistyped", evidence, stated, self.retype(key.spi, meant.spi, stated));
-            if !how.contains("hex digits") && !how.contains("read as hex") {
-                finding.cause = format!("The number was typed or written wrongly: {how}.");
+            if let Some(cause) = cause_of_slip(stated, how) {
+                finding.cause = cause;
             }
             return Some(finding);
         }
@@ -377,4 +377,15 @@ fn named(keys: &[SaKey]) -> String {
     let listed: Vec<String> = keys.iter().take(NAMED).map(|key| format!("{} ({})", key.spi.0, key.spi)).collect();
     let more = keys.len().saturating_sub(NAMED);
     if more > 0 { format!("{} or {more} others", listed.join(", ")) } else { listed.join(" or ") }
+}
+
+/// Why a number is another one than stated; `None` where the catalogue's cause fits.
+fn cause_of_slip(stated: &[&Stated], how: &str) -> Option<String> {
+    if stated.iter().any(|one| one.basis == Basis::Manual && one.way == Some(Way::Out)) {
+        let cause = "The sender's configuration has the expected number: the SA in force was built before that line was typed, and was not \
+                     cleared.";
+        return Some(cause.to_owned());
+    }
+    let is_hex = how.contains("hex digits") || how.contains("read as hex");
+    (!is_hex).then(|| format!("The number was typed or written wrongly: {how}."))
 }

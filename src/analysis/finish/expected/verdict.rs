@@ -190,9 +190,10 @@ impl Judged<'_> {
         let (key, at, count) = self.keyed.verified.iter().filter_map(of_length).max_by_key(|(.., packets)| *packets)?;
         let key = self.keys.iter().find(|one| one.number == key)?;
         let algorithm = INTEGRITIES.get(usize::from(at))?;
+        let (followed, severity, cause) = self.length_means(key, at);
         let evidence = format!(
             "{count} of {} verify under the key of {} with {}, that is with an ICV of {} B; stated is {}, with an ICV of {} B. The keys are \
-             right, and the two ends truncate the ICV differently: the receiver drops every packet.",
+             right, and {followed}.",
             self.all(),
             key.names,
             algorithm.name,
@@ -200,7 +201,31 @@ impl Judged<'_> {
             key.lock.tool().transform(),
             key.lock.tool().icv_bytes()
         );
-        Some(self.transform(evidence, count, key.is_listed()))
+        let verdict = self.transform(evidence, count, key.is_listed());
+        Some(Verdict { severity: severity.or(verdict.severity), cause: cause.or(verdict.cause), ..verdict })
+    }
+
+    /// What an ICV of another length than stated means. One end's text and the other's packets contradict each other only if the ends
+    /// differ: with the same length in both directions they do not.
+    fn length_means(&self, key: &Key<'_>, at: u16) -> (&'static str, Option<Severity>, Option<&'static str>) {
+        let lengths =
+            |keyed: &Keyed| keyed.verified.iter().max_by_key(|(_, packets)| **packets).map(|((_, fit), _)| *fit);
+        let is_back =
+            |other: &SaKey| (other.protocol, other.src, other.dst) == (self.sa.protocol, self.sa.dst, self.sa.src);
+        let back: Vec<Fit> =
+            self.tried.sas.iter().filter(|(other, _)| is_back(other)).filter_map(|(_, keyed)| lengths(keyed)).collect();
+        let routers: BTreeSet<usize> = key.lock.holders().iter().map(|holder| holder.router).collect();
+        if !back.is_empty() && back.iter().all(|fit| *fit == Fit::Length(at)) {
+            let cause = "The release in use has another length by default (SHA2-256 had 96 bits before RFC 4868), or the texts are of \
+                         another time.";
+            return ("both directions have that length: the two ends agree on it", Some(Severity::Note), Some(cause));
+        }
+        if back.is_empty() && routers.len() > 1 {
+            let followed = "the texts of the two ends agree: the sender truncates the ICV to another length than its text says. A receiver \
+                            that keeps to its text drops every packet";
+            return (followed, Some(Severity::Warning), None);
+        }
+        ("the two ends truncate the ICV differently: the receiver drops every packet", None, None)
     }
 
     fn transform(&self, evidence: String, count: u64, listed: bool) -> Verdict {
@@ -347,12 +372,10 @@ impl Judged<'_> {
 }
 
 fn never(wrong: &[&Key<'_>]) -> String {
-    let drops = if wrong.iter().all(|key| key.is_listed()) {
-        "not that of these packets"
-    } else {
-        "wrong, and whoever receives with it drops every packet"
-    };
-    format!(" None verifies under the key of {}: that key is {drops}.", of(wrong))
+    // Packets show the key of their sender, never which of two keys was meant.
+    let drops =
+        if wrong.iter().all(|key| key.is_listed()) { "" } else { ", and whoever receives with it drops every packet" };
+    format!(" None verifies under the key of {}: that is not the key of these packets{drops}.", of(wrong))
 }
 
 /// One list may state many keys of an SA.

@@ -63,8 +63,8 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     let first = if ours.len() + theirs.len() > 2 { "The first ones differ in: " } else { "They differ in: " };
     let evidence = format!("No {what} of {a_host} agrees with one of {b_host}. {first}{}.", listed.join("; "));
     // The stronger of the two policies is typed at the other router.
-    let weaker_here = weak_words(x) > weak_words(y);
-    let (own, lines) = if weaker_here { (a_host, typed(y)) } else { (b_host, typed(x)) };
+    let weaker_here = (weak_words(x), strength(y)) > (weak_words(y), strength(x));
+    let (own, other, lines) = if weaker_here { (a_host, b_host, typed(y)) } else { (b_host, a_host, typed(x)) };
     let cites =
         |policies: &[&IkePolicy]| policies.iter().flat_map(|policy| policy.cites.clone()).collect::<Vec<Cite>>();
     let mut lines = fix::global(None, lines);
@@ -75,13 +75,34 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
         .lines(view.policies, b, &cites(&theirs));
     // Nothing is typed that only a default stands for.
     let sure = [x, y].iter().all(|policy| policy.unsure == [false; 4]);
-    Some(if sure { problem.fix(own, lines) } else { problem })
+    Some(if sure {
+        blame::open(problem, own, lines, &format!("give {other} a policy as {own} has it"))
+    } else {
+        problem
+    })
+}
+
+/// How strong a policy's words are, as far as they can be compared.
+fn strength(policy: &IkePolicy) -> usize {
+    filled(policy).iter().map(|list| list.iter().map(|word| rank(word)).max().unwrap_or(0)).sum()
 }
 
 /// How many of a policy's words name what should not be used any more.
 fn weak_words(policy: &IkePolicy) -> usize {
     let weak = |word: &String| matches!(word.as_str(), "des" | "3des" | "md5" | "1" | "2" | "5");
     filled(policy).iter().flatten().filter(|word| weak(word)).count()
+}
+
+fn rank(word: &str) -> usize {
+    match word {
+        "aes 192" | "aes-cbc-192" | "sha256" | "15" | "19" => 2,
+        "aes 256" | "aes-cbc-256" | "sha384" | "16" | "20" => 3,
+        // A cipher with integrity of its own needs no hash.
+        "aes-gcm-128" | "sha512" | "17" | "21" => 4,
+        "18" => 5,
+        "aes-gcm-256" => 6,
+        _ => 1,
+    }
 }
 
 /// A policy's lines, defaults filled in.

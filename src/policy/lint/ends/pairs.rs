@@ -3,25 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mixed;
+use super::turned::Turned;
+use crate::model::report::Severity;
 use crate::model::{Address, Protocol, Spi};
 use crate::policy::facts::router::Way;
 use crate::policy::facts::slip::slip;
 use crate::policy::facts::stated::{Basis, Stated};
-use crate::policy::lint::{Facing, linux};
+use crate::policy::lint::{Facing, blame, linux};
 use crate::policy::lint::{agree, one_des_key, part_of};
 use crate::policy::{Cite, Mode, Problem, Secret, View, fix};
+use crate::transform::{Esp, Suite};
 
 /// SPIs named in an evidence.
 const NAMED: usize = 4;
 
 /// One direction between two endpoints.
-type Direction = (Protocol, Address, Address);
+pub(super) type Direction = (Protocol, Address, Address);
+
+/// What the routers state of each direction.
+pub(super) type Directions<'s> = BTreeMap<Direction, Ends<'s>>;
 
 /// What each router states of each direction: as sender, and as receiver. Where the router does not say which it is, both.
 #[derive(Default)]
-struct Ends<'s> {
-    sending: BTreeMap<usize, Vec<&'s Stated>>,
-    receiving: BTreeMap<usize, Vec<&'s Stated>>,
+pub(super) struct Ends<'s> {
+    pub(super) sending: BTreeMap<usize, Vec<&'s Stated>>,
+    pub(super) receiving: BTreeMap<usize, Vec<&'s Stated>>,
 }
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
@@ -32,7 +38,7 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
         let at = |one: &Stated| Some((one.router, one.map.filter(|_| one.basis == Basis::Manual)?));
         at(out).zip(at(inward)).is_some_and(|(out, inward)| placed.contains(&out) && placed.contains(&inward))
     };
-    let mut directions: BTreeMap<Direction, Ends<'_>> = BTreeMap::new();
+    let mut directions: Directions<'_> = BTreeMap::new();
     for stated in view.stated.iter().filter(|stated| stated.basis != Basis::Listed) {
         let (Some(src), Some(dst)) = (stated.src, stated.dst) else { continue };
         let ends = directions.entry((stated.protocol, src, dst)).or_default();
@@ -44,6 +50,7 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
         }
     }
     let mut problems = Vec::new();
+    let mut told = BTreeSet::new();
     for (direction, ends) in &directions {
         for (&sender, sending) in &ends.sending {
             for (&receiver, receiving) in ends.receiving.iter().filter(|(receiver, _)| **receiver != sender) {
@@ -60,7 +67,11 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
                     if kernels || out.is_empty() || inward.is_empty() {
                         continue;
                     }
-                    compare(view, &directions, *direction, &out, &inward, &mut problems);
+                    match Turned::of(&directions, *direction, &out, &inward) {
+                        Some(turned) if told.insert(turned.name()) => problems.extend(turned.problems(view)),
+                        Some(_) => {}
+                        None => compare(view, &directions, *direction, &out, &inward, &mut problems),
+                    }
                 }
             }
         }
@@ -86,7 +97,7 @@ fn comparable<'s>(sending: &[&'s Stated], receiving: &[&'s Stated]) -> Vec<(Vec<
 
 fn compare(
     view: &View<'_>,
-    directions: &BTreeMap<Direction, Ends<'_>>,
+    directions: &Directions<'_>,
     direction: Direction,
     out: &[&Stated],
     inward: &[&Stated],
@@ -121,7 +132,7 @@ fn compare(
 
 fn spi_problem(
     view: &View<'_>,
-    directions: &BTreeMap<Direction, Ends<'_>>,
+    directions: &Directions<'_>,
     (protocol, src, dst): Direction,
     out: &[&Stated],
     inward: &[&Stated],
@@ -163,21 +174,34 @@ fn spi_problem(
     let lines = |stated: &[&Stated], of: &BTreeSet<Spi>| -> Vec<Cite> {
         stated.iter().filter(|one| of.contains(&one.spi)).filter_map(|one| one.cites.first().cloned()).collect()
     };
-    let mut problem = Problem::new("config-spi-mismatch", evidence)
+    let problem = Problem::new("config-spi-mismatch", evidence)
         .about(format!("{from} > {to}"))
         .lines(view.policies, sender, &lines(out, unknown))
         .lines(view.policies, receiver, &lines(inward, if waiting.is_empty() { &all } else { waiting }));
-    if let (Some(meant), Some(wrong)) = (waiting.first(), out.iter().find(|one| unknown.contains(&one.spi))) {
-        let lines = fix::retyped(view, wrong, wrong.spi, *meant);
-        if lines.is_empty() {
-            problem.evidence.push_str(&format!(
-                " Which of the two is mistyped is not known: give {from} the outbound SPI {}, or {to} the inbound SPI {}.",
-                meant.0, wrong.spi.0
-            ));
-        }
-        problem = problem.fix(from, lines);
+    let wrong = out.iter().find(|one| unknown.contains(&one.spi));
+    match wrong.zip(inward.iter().find(|one| waiting.contains(&one.spi))) {
+        Some((wrong, waits)) => left_open(view, problem, wrong, waits),
+        None => problem,
     }
-    problem
+}
+
+/// Nothing decides which of two numbers is mistyped: lines for one end, or what to type in words.
+fn left_open(view: &View<'_>, mut problem: Problem, out: &Stated, inward: &Stated) -> Problem {
+    let (from, to) = (view.name(out.router), view.name(inward.router));
+    let at_sender = format!("give {from} the outbound SPI {}", inward.spi.0);
+    let theirs = fix::retyped(view, inward, inward.spi, out.spi);
+    let lines = fix::retyped(view, out, out.spi, inward.spi);
+    if lines.is_empty() && theirs.is_empty() {
+        problem.evidence.push_str(&format!(
+            " Which of the two is mistyped is not known: {at_sender}, or {to} the inbound SPI {}.",
+            out.spi.0
+        ));
+        return problem;
+    }
+    if lines.is_empty() {
+        return blame::open(problem, to, theirs, &at_sender);
+    }
+    blame::open(problem, from, lines, &format!("give {to} the inbound SPI {}", out.spi.0))
 }
 
 fn named(spis: &BTreeSet<Spi>) -> String {
@@ -190,7 +214,12 @@ fn mode(stated: &Stated) -> Mode {
     stated.mode.unwrap_or(Mode::Tunnel)
 }
 
-fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, inward: &Stated) -> Option<Problem> {
+pub(super) fn key_problem(
+    view: &View<'_>,
+    (protocol, src, dst): Direction,
+    out: &Stated,
+    inward: &Stated,
+) -> Option<Problem> {
     // An unreadable key says nothing of the other end's.
     let differ = |a: &Option<Secret>, b: &Option<Secret>| a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a.differs(b));
     let mut which = Vec::new();
@@ -207,6 +236,8 @@ fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, i
     let (from, to) = (view.name(out.router), view.name(inward.router));
     let what = if !out.used && !inward.used {
         format!("Neither end uses it, because the transform set has no {}", protocol.title())
+    } else if out.spi != inward.spi {
+        format!("Once the SPIs agree, {to} would still not get what {from} sends")
     } else if differ(&out.authenticator, &inward.authenticator) || protocol == Protocol::Ah {
         format!(
             "{to} finds the SA and drops every packet, because its integrity check fails; on the wire everything looks right"
@@ -224,10 +255,12 @@ fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, i
     let problem = Problem::new("config-key-mismatch", evidence)
         .about(id.to_string())
         .lines(view.policies, out.router, out.cites.first())
-        .lines(view.policies, inward.router, inward.cites.first())
-        .fix(from, fix::retyped(view, out, out.spi, inward.spi))
-        .fix(to, fix::retyped(view, inward, inward.spi, inward.spi));
-    Some(problem)
+        .lines(view.policies, inward.router, inward.cites.first());
+    let at_sender = fix::retyped(view, out, out.spi, inward.spi);
+    // Of two numbers, the receiver takes the sender's where no lines are known for the sender.
+    let spi = if at_sender.is_empty() { out.spi } else { inward.spi };
+    let at_receiver = fix::retyped(view, inward, inward.spi, spi);
+    Some(blame::one_key(problem, [(from, at_sender), (to, at_receiver)]))
 }
 
 fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Problem> {
@@ -235,6 +268,9 @@ fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Probl
     let modes = matches!((out.mode, inward.mode), (Some(a), Some(b)) if a != b);
     if agree(sent, expected) && !modes {
         return None;
+    }
+    if !modes && let Some(problem) = length_left_open(view, out, inward, [sent, expected]) {
+        return Some(problem);
     }
     let (from, to) = (view.name(out.router), view.name(inward.router));
     let evidence = format!(
@@ -247,6 +283,39 @@ fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Probl
         .lines(view.policies, out.router, &out.cites)
         .lines(view.policies, inward.router, &inward.cites)
         .fix(to, fix::retyped(view, inward, inward.spi, inward.spi));
+    problem.subject = out.key().map(|key| key.to_string());
+    Some(problem)
+}
+
+/// setkey names HMAC-SHA2-256 and no length of its ICV: the kernel that takes the commands decides (Linux 96 bits, the BSDs 128 bits).
+fn length_left_open(view: &View<'_>, out: &Stated, inward: &Stated, suites: [&Suite; 2]) -> Option<Problem> {
+    let is_setkey = |one: &Stated| {
+        view.policies
+            .routers
+            .get(one.router)
+            .is_some_and(|router| router.maker == Some(crate::policy::read::setkey::MAKER))
+    };
+    let (typed, other) = if is_setkey(out) { (out, inward) } else { (inward, out) };
+    let integrities = suites.map(|suite| suite.esp.and_then(|esp| esp.integrity).or(suite.ah));
+    let is_sha2 = integrities.iter().all(|one| one.is_some_and(|one| one.name.starts_with("HMAC-SHA2-256")));
+    let without =
+        |suite: &Suite| Suite { esp: suite.esp.map(|esp| Esp { integrity: None, ..esp }), ah: None, ..*suite };
+    let [a, b] = suites.map(without);
+    if !is_setkey(typed) || is_setkey(other) || !is_sha2 || !agree(&a, &b) {
+        return None;
+    }
+    let [sent, expected] = suites;
+    let theirs = if is_setkey(out) { expected } else { sent };
+    let (name, far) = (view.name(typed.router), view.name(other.router));
+    let evidence = format!(
+        "SPI {}: {far} has {theirs}. {name} names HMAC-SHA2-256 without the length of its ICV, which depends on its system: setkey of \
+         Linux makes 96 bits of it, those of FreeBSD and NetBSD 128 bits.",
+        out.spi.0
+    );
+    let mut problem = Problem::new("config-transform-mismatch", evidence)
+        .severity(Severity::Note)
+        .lines(view.policies, out.router, out.cites.first())
+        .lines(view.policies, inward.router, inward.cites.first());
     problem.subject = out.key().map(|key| key.to_string());
     Some(problem)
 }

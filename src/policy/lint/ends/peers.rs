@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::renumbered::{TwoAddresses, has_ah, laid, naming};
 use crate::model::Address;
 use crate::model::report::Severity;
 use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
 use crate::policy::form::order::Chapter;
 use crate::policy::lint::maps::placement::misplaced;
 use crate::policy::lint::{Facing, blame, near};
-use crate::policy::{Cite, Problem, View, fix};
+use crate::policy::{Cite, Problem, View};
 
 /// An entry's place: router and entry.
 type Place = (usize, usize);
@@ -323,16 +324,12 @@ fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
         .about(format!("{far} > {name}"))
         .lines(view.policies, there.0, other.peers.iter().map(|(_, cite)| cite))
         .lines(view.policies, here.0, cites);
-    let lines = vec![format!("no set peer {peer}"), format!("set peer {address}")];
-    let mut lines = if other.number == 0 { Vec::new() } else { fix::in_map_to(other, Some(*address), lines) };
-    // The pre-shared key has the address of the peer, too.
-    let key = view.policies.routers.get(there.0).filter(|_| other.keying == Keying::Ike && !lines.is_empty());
-    if let Some(key) = key.and_then(|router| super::pre_shared::line_for(router, *address)) {
-        lines.insert(1, key);
-    }
+    let lines = naming(view, there, *peer, *address);
     let unknown = !view.owners.contains_key(peer);
     if unknown && !addresses.iter().any(|address| near::mistyped(*peer, *address)) {
-        return Some(translated(problem, name, *peer));
+        let alternative = format!("give {interface} of {name} the address {peer}");
+        let by_ah = has_ah(view, there);
+        return Some(if by_ah { in_ah(problem, far, lines, &alternative) } else { translated(problem, name, *peer) });
     }
     if owned(there.0) {
         return Some(blame::decided(problem, far, "a router cannot be its own peer", lines));
@@ -345,9 +342,11 @@ fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
         };
         return Some(blame::open(problem, far, lines, &alternative));
     }
-    let because =
-        if unknown { "its `set peer` is the right address mistyped" } else { "the address is another router's" };
-    Some(blame::decided(problem, far, because, lines))
+    if !unknown {
+        return Some(blame::decided(problem, far, "the address is another router's", lines));
+    }
+    let question = TwoAddresses { view, at: Facing { a: here, b: there }, interface, own: *address, named: *peer };
+    Some(laid(&question, problem, router, lines))
 }
 
 /// An address that is nothing like the router's own may be what a NAT in between makes of it.
@@ -356,4 +355,10 @@ fn translated(mut problem: Problem, name: &str, peer: Address) -> Problem {
         " {peer} is nothing like it, so a NAT in between may translate {name}'s address into {peer}; without one, the line is wrong."
     ));
     problem.severity(Severity::Note)
+}
+
+/// AH covers the addresses (RFC 4302 section 3.3.3.1).
+fn in_ah(mut problem: Problem, far: &str, lines: Vec<String>, alternative: &str) -> Problem {
+    problem.evidence.push_str(" AH covers the addresses of a packet, so that no NAT in between explains it.");
+    blame::open(problem, far, lines, alternative)
 }

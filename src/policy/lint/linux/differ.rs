@@ -1,7 +1,7 @@
 //! One SA at its two ends: algorithms, keys, mode, extended sequence numbers, UDP encapsulation.
 
 use super::super::super::{Cite, Problem, View};
-use super::model::{Entry, Host, Target, Verdict, kernel, suite_of};
+use super::model::{Entry, Host, Target, Verdict, behind_nat, is_translated_between, kernel, suite_of, with_own_ports};
 use crate::model::report::Severity;
 use crate::model::{Protocol, SaKey};
 use crate::policy::facts::router::{Installed, Mode, Numbering};
@@ -28,6 +28,10 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], out: Place, inward:
     let mut verdicts = Vec::new();
     for aspect in [Aspect::Algorithms, Aspect::Mode, Aspect::Keys, Aspect::Esn, Aspect::Encap, Aspect::Port] {
         let (Some(x), Some(y)) = (at(hosts, out).cloned(), at(hosts, inward).cloned()) else { continue };
+        // A NAT between the two makes another port of the one that either has.
+        if aspect == Aspect::Port && is_translated_between(hosts, out, inward) {
+            continue;
+        }
         let Some(said) = difference(aspect, &x, &y) else { continue };
         verdicts.push(verdict(view, hosts, (out, inward), (&x, &y), aspect, &said));
     }
@@ -143,8 +147,7 @@ fn readable(key: &Option<Secret>) -> Option<&Secret> {
 }
 
 fn differing_keys(x: &Installed, y: &Installed) -> Vec<&'static str> {
-    let differ =
-        |a: &Option<Secret>, b: &Option<Secret>| matches!((readable(a), readable(b)), (Some(a), Some(b)) if a != b);
+    let differ = |a: &Option<Secret>, b: &Option<Secret>| matches!((readable(a), readable(b)), (Some(a), Some(b)) if a.differs(b));
     let mut which = Vec::new();
     let des = [x, y].iter().all(|sa| sa.words.contains("des"));
     if differ(&x.cipher, &y.cipher) && !(des && one_des_key(&x.cipher, &y.cipher)) {
@@ -216,11 +219,13 @@ fn verdict(
     }
     problem.subject =
         x.src.zip(x.dst).map(|(src, dst)| SaKey { protocol: x.protocol, src, dst, spi: x.spi }.to_string());
-    let source = if first_wrong { y.clone() } else { x.clone() };
+    let mut source = if first_wrong { y.clone() } else { x.clone() };
+    let portless = aspect == Aspect::Encap && !with_own_ports(hosts, wrong.0, &mut source);
     if let Some(state) = hosts.get_mut(wrong.0).and_then(|host| host.states.get_mut(wrong.1)) {
         take(state, &source, aspect);
     }
     let mut targets = vec![Target::State(wrong.0, wrong.1)];
+    targets.retain(|_| !portless);
     if decided.is_none() && secret {
         targets.push(Target::State(right.0, right.1));
     }
@@ -252,6 +257,11 @@ fn wrong_side(
     }
     if aspect == Aspect::Keys {
         return None;
+    }
+    if aspect == Aspect::Encap
+        && let Some(decided) = behind_nat(hosts, (out, inward), (x, y))
+    {
+        return Some(decided);
     }
     let others = |place: Place| {
         hosts

@@ -6,6 +6,7 @@
 mod counters;
 mod differ;
 mod duplicates;
+mod exchanged;
 mod model;
 mod orientation;
 mod pairs;
@@ -80,6 +81,13 @@ fn with_lines(hosts: &[Host<'_>], verdicts: Vec<Verdict>, clean: bool) -> Vec<Pr
             let Some((host, lines)) = model::typed(hosts, target) else { continue };
             if let Some(host) = hosts.get(host).filter(|host| host.named) {
                 problem = problem.fix(host.name, lines);
+            }
+        }
+        for host in hosts.iter().filter(|host| problem.config.iter().any(|line| line.host == host.name)) {
+            for (known, own) in &host.known_as {
+                problem
+                    .evidence
+                    .push_str(&format!(" {} knows {own} as {known}: a NAT translates the address.", host.name));
             }
         }
         problems.push(problem);

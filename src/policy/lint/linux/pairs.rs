@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::super::super::{Problem, View};
 use super::differ::{self, Place, at, failures};
-use super::model::{Entry, Host, Target, Verdict, kernel, main_template, outbound};
+use super::exchanged;
+use super::model::{Entry, Host, Target, Verdict, kernel, main_template, outbound, ports_of_back};
 use crate::model::Address;
 use crate::policy::facts::router::Installed;
 use crate::policy::facts::slip::slip;
@@ -39,6 +40,10 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
         compare(hosts, pair, verdicts);
     }
     let mut taken: BTreeSet<Place> = matched.iter().flat_map(|(a, b)| [*a, *b]).collect();
+    for (x, y) in exchanged::judge(view, hosts, &taken, verdicts) {
+        taken.extend([x, y]);
+        compare(hosts, (x, y), verdicts);
+    }
     for (_, x, y, how) in candidates(hosts, &taken) {
         if taken.contains(&x) || taken.contains(&y) {
             continue;
@@ -345,7 +350,8 @@ fn counterpart(host: &Host<'_>, sa: &Installed) -> Installed {
         if_id,
         window: back.map_or(theirs.window, |back| back.window),
         flags: theirs.flags,
-        encap: theirs.encap,
+        // The ports here are those of the way back: a NAT may have made others of them for the peer.
+        encap: ports_of_back(host, sa).or(theirs.encap),
         ..KernelState::default()
     };
     Installed { kernel: Some(Box::new(extra)), tfc: 0, way: None, cites: Vec::new(), ..sa.clone() }

@@ -191,8 +191,11 @@ fn wrong(
                 Direction::Out => "the rest leaves in clear, and the peer drops it",
                 _ => "the rest is dropped when it arrives (XfrmInNoPols)",
             }
-        } else if selector.covers(&meant) {
+        } else if selector.covers(&meant) && side.direction == Direction::Out {
             "what the peer does not select is dropped there"
+        } else if selector.covers(&meant) {
+            verdicts.push(wider(view, hosts, side, (selector, number), &meant));
+            continue;
         } else {
             "packets of the tunnel do not fit it"
         };
@@ -213,6 +216,28 @@ fn wrong(
         }
         verdicts.push(Verdict::corrected(problem, Target::Policy(side.host, number)));
     }
+}
+
+/// A policy for what arrives that takes more than the peer sends drops no packet of the tunnel.
+fn wider(
+    view: &View<'_>,
+    hosts: &[Host<'_>],
+    side: &Side,
+    (selector, number): (&Selector, usize),
+    meant: &Selector,
+) -> Verdict {
+    let host = name(hosts, side.host);
+    let evidence = format!(
+        "{host}: the {} policy selects {}, more than the other policies of the tunnel ({}): packets of the rest that arrive in clear are \
+         dropped; those of the tunnel are not affected.",
+        side.direction.name(),
+        side.written(selector),
+        side.written(meant)
+    );
+    let of = hosts.get(side.host);
+    let cite = of.and_then(|host| host.policies.get(number)).map(|entry| entry.now.cite.clone());
+    let problem = Problem::new("config-acl-mismatch", evidence).severity(Severity::Note).about(host);
+    Verdict::told(problem.lines(view.policies, of.map_or(0, |host| host.router), &cite))
 }
 
 /// Whether one of source and destination is the same.

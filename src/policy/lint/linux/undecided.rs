@@ -25,8 +25,10 @@ pub(super) fn judge(
         open.iter().filter(|one| mine.clone().all(|side| side.selectors.contains_key(one))).collect()
     };
     let (mine, theirs) = (of(tunnel.host), of(peer));
+    if select_the_same(&mine, &theirs) {
+        return;
+    }
     let covered = |at: usize, one: &Selector| sides.iter().filter(|side| side.host == at).all(|side| side.covers(one));
-    let wide = |one: &Selector| one.protocol == "ip" && one.src.cidr().is_some_and(|all| all.ends_with("/0"));
     let mut left: Vec<&Selector> = theirs.iter().copied().collect();
     for selector in mine {
         let other = left
@@ -39,7 +41,7 @@ pub(super) fn judge(
             continue;
         };
         // One end takes everything that is routed into the tunnel.
-        if wide(selector) || wide(other) {
+        if is_wide(selector) || is_wide(other) {
             continue;
         }
         let (a, b) = (name(hosts, tunnel.host).to_owned(), name(hosts, peer).to_owned());
@@ -66,6 +68,18 @@ pub(super) fn judge(
     for selector in left.into_iter().filter(|one| !covered(tunnel.host, one)) {
         verdicts.push(one_end(view, hosts, tunnel, peer, selector));
     }
+}
+
+/// Whether a selector takes everything of IP.
+fn is_wide(one: &Selector) -> bool {
+    one.protocol == "ip" && one.src.cidr().is_some_and(|all| all.ends_with("/0"))
+}
+
+/// Whether the policies of two hosts select the same packets all together, as a network does beside its halves.
+fn select_the_same(mine: &BTreeSet<&Selector>, theirs: &BTreeSet<&Selector>) -> bool {
+    let all = |of: &BTreeSet<&Selector>| of.iter().map(|one| (*one).clone()).collect::<Vec<_>>();
+    let within = |some: &BTreeSet<&Selector>, others: &[Selector]| some.iter().all(|one| one.is_covered_by(others));
+    within(mine, &all(theirs)) && within(theirs, &all(mine))
 }
 
 fn one_end(view: &View<'_>, hosts: &[Host<'_>], tunnel: Tunnel, at: usize, selector: &Selector) -> Verdict {

@@ -3,45 +3,85 @@
 use std::collections::BTreeSet;
 
 use super::gre::Tunnels;
-use crate::policy::facts::router::{Acl, Denied, Router};
+use super::mirrors::{End, NAMED, Verdict, left_out, odd, verdicts};
+use crate::policy::facts::router::Acl;
 use crate::policy::form::order::Chapter;
 use crate::policy::lint::blame;
 use crate::policy::lint::blame::Side;
 use crate::policy::lint::{Facing, near};
-use crate::policy::{Cite, Net, Problem, Selector, View, fix, names};
-
-/// Selectors named in an evidence.
-const NAMED: usize = 4;
-
-/// A side of a pair with its list.
-struct End<'v> {
-    at: usize,
-    router: &'v Router,
-    tunnels: &'v Tunnels<'v>,
-    host: &'v str,
-    name: &'v str,
-    list: &'v Acl,
-    peer: Option<crate::model::Address>,
-}
-
-/// What to do with a line, and why.
-struct Verdict {
-    /// Whose line is at fault, or is changed where nothing decides.
-    side: Side,
-    /// Why, where something decides.
-    because: Option<&'static str>,
-    /// Lines that go.
-    removed: Vec<String>,
-    /// What is selected instead.
-    added: Vec<Selector>,
-}
+use crate::policy::{Net, Problem, Selector, View, fix, names};
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
     let tunnels = Tunnels::all(view);
-    facing.iter().filter_map(|pair| pair_problem(view, &tunnels, *pair)).collect()
+    let exchanged = exchanged(view, &tunnels, facing);
+    let mut problems: Vec<Problem> =
+        exchanged.iter().filter_map(|[one, other]| exchange(view, &tunnels, *one, *other)).collect();
+    let rest = facing.iter().filter(|pair| !exchanged.iter().flatten().any(|one| one == *pair));
+    problems.extend(rest.filter_map(|pair| pair_problem(view, &tunnels, *pair)));
+    problems
 }
 
-fn end<'v>(view: &'v View<'_>, tunnels: &'v [Tunnels<'v>], at: (usize, usize)) -> Option<End<'v>> {
+/// Two pairs of entries of the same routers of which each list mirrors the one of the other pair.
+fn exchanged(view: &View<'_>, tunnels: &[Tunnels<'_>], facing: &[Facing]) -> Vec<[Facing; 2]> {
+    let mut found: Vec<[Facing; 2]> = Vec::new();
+    let mirror = |one: (usize, usize), other: (usize, usize)| {
+        end(view, tunnels, one)
+            .zip(end(view, tunnels, other))
+            .is_some_and(|(one, other)| are_mirrors(one.list, other.list))
+    };
+    for (at, one) in facing.iter().enumerate() {
+        let same = |other: &&Facing| (one.a.0, one.b.0) == (other.a.0, other.b.0);
+        let mut others = facing.iter().skip(at + 1).filter(same);
+        let free = !found.iter().flatten().any(|known| known == one) && !mirror(one.a, one.b);
+        let other = others.find(|other| free && mirror(one.a, other.b) && mirror(other.a, one.b));
+        found.extend(other.map(|other| [*one, *other]));
+    }
+    found
+}
+
+fn exchange(view: &View<'_>, tunnels: &[Tunnels<'_>], one: Facing, other: Facing) -> Option<Problem> {
+    let ends = [one.a, other.a, one.b, other.b];
+    let [Some(first), Some(second), Some(far_first), Some(far_second)] = ends.map(|at| end(view, tunnels, at)) else {
+        return None;
+    };
+    let [a_first, a_second, b_first, b_second] = ends.map(|at| view.entry(at.0, at.1));
+    let (a_first, a_second, b_first, b_second) = (a_first?, a_second?, b_first?, b_second?);
+    let evidence = format!(
+        "{} has access lists {} and {} in crypto map {} {} and {}, and {} has their mirror images in {} {} and {}, the other way round: \
+         they are exchanged on one of the two routers.",
+        first.host,
+        first.name,
+        second.name,
+        a_first.name,
+        a_first.number,
+        a_second.number,
+        far_first.host,
+        b_first.name,
+        b_second.number,
+        b_first.number
+    );
+    let cites = |entries: [&crate::policy::MapEntry; 2]| {
+        entries.map(|entry| entry.acl.as_ref().map(|(_, cite)| cite.clone())).into_iter().flatten().collect::<Vec<_>>()
+    };
+    let problem = Problem::new("config-acl-mismatch", evidence)
+        .about(format!("{} < > {}", first.host, far_first.host))
+        .lines(view.policies, first.at, &cites([a_first, a_second]))
+        .lines(view.policies, far_second.at, &cites([b_first, b_second]));
+    let with = |entry, old: &str, new: &str| {
+        fix::in_map(entry, vec![format!("no match address {old}"), format!("match address {new}")])
+    };
+    let mut lines = with(a_first, first.name, second.name);
+    lines.extend(with(a_second, second.name, first.name));
+    Some(blame::open(problem, first.host, lines, &format!("exchange the two lists on {}", far_first.host)))
+}
+
+/// Whether two lists without exceptions mirror each other.
+fn are_mirrors(list: &Acl, other: &Acl) -> bool {
+    let clean = list.denies.is_empty() && other.denies.is_empty() && !list.permits.is_empty();
+    clean && odd(list, other).is_empty() && odd(other, list).is_empty()
+}
+
+fn end<'v>(view: &'v View<'v>, tunnels: &'v [Tunnels<'v>], at: (usize, usize)) -> Option<End<'v>> {
     let (router, tunnels) = (view.policies.routers.get(at.0)?, tunnels.get(at.0)?);
     let entry = view.entry(at.0, at.1)?;
     let (name, _) = entry.acl.as_ref()?;
@@ -53,7 +93,7 @@ fn end<'v>(view: &'v View<'_>, tunnels: &'v [Tunnels<'v>], at: (usize, usize)) -
     // A list of which a line is not known may select anything.
     let known = !router.forwarding.vague.contains(name);
     let peer = entry.peers.first().map(|(peer, _)| *peer);
-    known.then_some(End { at: at.0, router, tunnels, host: &router.name, name, list, peer })
+    known.then_some(End { view, at: at.0, router, tunnels, host: &router.name, name, list, peer })
 }
 
 /// What a selector selects, however its protocol and ports are written.
@@ -126,11 +166,8 @@ fn mirroring<'v>(own: &End<'v>, far: &End<'_>) -> Option<&'v str> {
     let entries = router.maps.iter().filter_map(|entry| Some(entry.acl.as_ref()?.0.as_str()));
     let filters = router.forwarding.ports.values().filter_map(|port| Some(port.filter_in.as_ref()?.0.as_str()));
     let used: BTreeSet<&str> = entries.chain(filters).collect();
-    let mirrors = |list: &Acl| {
-        let clean = list.denies.is_empty() && far.list.denies.is_empty() && !list.permits.is_empty();
-        clean && odd(list, far.list).is_empty() && odd(far.list, list).is_empty()
-    };
-    let mut all = router.acls.iter().filter(|(name, list)| !used.contains(name.as_str()) && mirrors(list));
+    let mut all =
+        router.acls.iter().filter(|(name, list)| !used.contains(name.as_str()) && are_mirrors(list, far.list));
     let (name, _) = all.next()?;
     all.next().is_none().then_some(name)
 }
@@ -168,6 +205,9 @@ fn typed(end: &End<'_>, verdicts: &[&Verdict]) -> Vec<String> {
         return Vec::new();
     }
     let removed: BTreeSet<&str> = verdicts.iter().flat_map(|verdict| &verdict.removed).map(String::as_str).collect();
+    if verdicts.iter().all(|verdict| verdict.removed.is_empty() && verdict.added.is_empty()) {
+        return Vec::new();
+    }
     let added: Vec<String> = verdicts
         .iter()
         .flat_map(|verdict| &verdict.added)
@@ -205,129 +245,4 @@ fn in_order(list: &Acl) -> Vec<String> {
         lines.extend(list.permits.get(at).map(|(selector, _)| format!("permit {}", selector.typed())));
     }
     lines
-}
-
-type Lines<'l> = [(&'l Selector, &'l Cite)];
-
-fn verdicts(
-    a: &End<'_>,
-    b: &End<'_>,
-    a_odd: &Lines<'_>,
-    b_odd: &Lines<'_>,
-    a_leaves: &Lines<'_>,
-    b_leaves: &Lines<'_>,
-) -> Vec<Verdict> {
-    let mut verdicts = Vec::new();
-    let mut rest: Vec<&Selector> = b_odd.iter().map(|(selector, _)| *selector).collect();
-    for (mine, _) in a_odd {
-        let kin = |theirs: &&Selector| mine.overlaps(&theirs.mirrored()) || mine.overlaps(theirs);
-        let at = rest.iter().position(kin).or((a_odd.len() == 1 && rest.len() == 1).then_some(0));
-        match at {
-            Some(at) => {
-                let theirs = rest.remove(at);
-                verdicts.push(of_two(a, b, mine, theirs));
-            }
-            None => verdicts.push(of_one(a, b, Side::A, mine)),
-        }
-    }
-    verdicts.extend(rest.into_iter().map(|theirs| of_one(a, b, Side::B, theirs)));
-    for (side, own, left) in [(Side::A, a, a_leaves), (Side::B, b, b_leaves)] {
-        for (selector, _) in left {
-            let whole = own.list.permits.iter().any(|(permit, _)| selector.covers(permit));
-            let because =
-                whole.then_some("its deny precedes the line that permits the same packets, so they leave in clear");
-            let removed = vec![format!("deny {}", selector.typed())];
-            verdicts.push(Verdict { side, because, removed, added: Vec::new() });
-        }
-    }
-    verdicts
-}
-
-/// A line that the other side has nothing like.
-fn of_one(a: &End<'_>, b: &End<'_>, owner: Side, line: &Selector) -> Verdict {
-    let typed = format!("permit {}", line.typed());
-    if line.src.is_any() || line.dst.is_any() {
-        // Never spread to the other router.
-        let because = Some("its line takes everything, and the other router's list is specific");
-        return Verdict { side: owner, because, removed: vec![typed], added: Vec::new() };
-    }
-    let (own, far) = (owner.of(a, b), owner.other().of(a, b));
-    let because = (support(own, far, line) > 1)
-        .then_some("it lacks a line for networks that the interfaces and routes of the routers have");
-    Verdict { side: owner.other(), because, removed: Vec::new(), added: vec![line.mirrored()] }
-}
-
-/// Two lines that are meant to mirror each other.
-fn of_two(a: &End<'_>, b: &End<'_>, mine: &Selector, theirs: &Selector) -> Verdict {
-    let change = |side: Side, because: Option<&'static str>| {
-        let (wrong, right) = (side.of(mine, theirs), side.other().of(mine, theirs));
-        Verdict { side, because, removed: vec![format!("permit {}", wrong.typed())], added: vec![right.mirrored()] }
-    };
-    let back = theirs.mirrored();
-    let wide = |one: &Selector, other: &Selector| {
-        one.src.is_any() && !other.src.is_any() || one.dst.is_any() && !other.dst.is_any()
-    };
-    match (wide(mine, &back), wide(&back, mine)) {
-        (true, false) => {
-            return change(Side::A, Some("its line takes everything, and the other router's list is specific"));
-        }
-        (false, true) => {
-            return change(Side::B, Some("its line takes everything, and the other router's list is specific"));
-        }
-        _ => {}
-    }
-    if let Some(side) = super::gre::beside(a.tunnels, b.tunnels, mine, theirs) {
-        return change(side, Some(super::gre::BECAUSE));
-    }
-    let netmask = |one: &Selector| [one.src, one.dst].iter().any(Net::is_netmask_for_wildcard);
-    match (netmask(mine), netmask(theirs)) {
-        (true, false) => return change(Side::A, Some("its line has a netmask where a wildcard mask belongs")),
-        (false, true) => return change(Side::B, Some("its line has a netmask where a wildcard mask belongs")),
-        _ => {}
-    }
-    let (speaks_mine, speaks_theirs) = (support(a, b, mine), support(b, a, theirs));
-    let side = Side::weaker(speaks_mine, speaks_theirs);
-    let hosts = |one: &Selector| one.src.is_host() && one.dst.is_host();
-    // A pair of hosts, a protocol or a port may be what was meant, whatever the networks are.
-    let meant = hosts(mine)
-        || hosts(theirs)
-        || (&mine.protocol, &mine.src_port, &mine.dst_port) != (&back.protocol, &back.src_port, &back.dst_port);
-    match side {
-        Some(side) if !meant && mine == theirs => {
-            change(side, Some("its source and destination are exchanged: the router's own network must be the source"))
-        }
-        Some(side) if !meant => {
-            change(side, Some("the interfaces and routes of the routers have the networks of the other's line"))
-        }
-        side => change(side.unwrap_or(Side::A), None),
-    }
-}
-
-/// How much of the interfaces and routes of both routers agrees with a line of one of them.
-fn support(own: &End<'_>, far: &End<'_>, line: &Selector) -> usize {
-    let (here, there) = (own.router, far.router);
-    let near = usize::from(here.connects(&line.src)) * 2 + usize::from(there.forwarding.routes_to(&line.src));
-    near + usize::from(there.connects(&line.dst)) * 2 + usize::from(here.forwarding.routes_to(&line.dst))
-}
-
-/// The lines of a list that have no mirror image in the other.
-fn odd<'a>(list: &'a Acl, other: &Acl) -> Vec<(&'a Selector, &'a Cite)> {
-    let there: BTreeSet<Meaning> = other.permits.iter().map(|(selector, _)| meaning(&selector.mirrored())).collect();
-    let all = list.permits.iter().map(|(selector, cite)| (selector, cite));
-    all.filter(|(selector, _)| !there.contains(&meaning(selector))).collect()
-}
-
-/// Packets that `list` leaves out, and that `other` selects for the way back: no line of it leaves any of them out.
-fn left_out<'a>(list: &'a Acl, other: &Acl) -> Vec<(&'a Selector, &'a Cite)> {
-    let effective = |acl: &Acl, behind: usize| behind < acl.permits.len();
-    let left = list.denies.iter().filter(|denied| effective(list, denied.behind));
-    left.filter_map(|denied| Some((denied.selector.as_ref()?, &denied.cite)))
-        .filter(|(selector, _)| {
-            let back = selector.mirrored();
-            let selected = other.permits.iter().any(|(permit, _)| permit.overlaps(&back));
-            let excepted = |denied: &Denied| denied.selector.as_ref().is_none_or(|selector| selector.overlaps(&back));
-            selected && !other.denies.iter().any(excepted)
-        })
-        .take(NAMED)
-        .collect()
 }

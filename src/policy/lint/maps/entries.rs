@@ -1,5 +1,6 @@
 //! Manual entries that face each other: SPIs and keys of each direction.
 
+use super::numbers::{Line, key_fault, spi_fault};
 use super::session::{differ, doubled, key, keys_differ, keys_in_common, same_keys};
 use crate::model::{Protocol, SaKey};
 use crate::policy::facts::router::{Keying, SessionKey};
@@ -45,15 +46,22 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
     problems
 }
 
-/// The side whose lines give a direction the SPI of the other end.
-fn retyping(direction: Direction<'_>) -> Side {
-    match spi_fault(direction.out, direction.inward) {
-        Some((false, _)) => direction.sender.other(),
-        _ => direction.sender,
-    }
-}
-
 impl Pair<'_> {
+    /// The lines of a direction with their entries: the sender's and the receiver's.
+    fn placed<'d>(&self, direction: Direction<'d>) -> (Line<'d>, Line<'d>) {
+        let place = |side: Side| side.of(self.at.a, self.at.b);
+        ((place(direction.sender), direction.out), (place(direction.sender.other()), direction.inward))
+    }
+
+    /// The side whose lines give a direction the SPI of the other end.
+    fn retyping(&self, direction: Direction<'_>) -> Side {
+        let (out, inward) = self.placed(direction);
+        match spi_fault(self.view, out, inward) {
+            Some((false, _)) => direction.sender.other(),
+            _ => direction.sender,
+        }
+    }
+
     fn host(&self, side: Side) -> &str {
         self.view.name(side.of(self.at.a.0, self.at.b.0))
     }
@@ -78,8 +86,11 @@ impl Pair<'_> {
     }
 
     fn uses(&self, side: Side, protocol: Protocol) -> bool {
-        let router = self.view.policies.routers.get(self.router(side));
-        router.is_some_and(|router| sets(router, self.entry(side)).iter().any(|set| uses(&set.words, protocol)))
+        let Some(router) = self.view.policies.routers.get(self.router(side)) else { return false };
+        let (entry, known) = (self.entry(side), sets(router, self.entry(side)));
+        // What a set that was not given has is not known.
+        let unknown = known.len() < entry.transform_sets.len() || known.is_empty();
+        unknown || known.iter().any(|set| uses(&set.words, protocol))
     }
 
     fn compare(&self, protocol: Protocol, problems: &mut Vec<Problem>) {
@@ -118,7 +129,7 @@ impl Pair<'_> {
             if direction.out.spi != direction.inward.spi {
                 problems.push(self.spi_problem(direction));
             }
-            problems.extend(self.key_problem(direction, retyping(direction)));
+            problems.extend(self.key_problem(direction, self.retyping(direction)));
         }
     }
 
@@ -241,11 +252,12 @@ impl Pair<'_> {
         let problem = Problem::new("config-spi-mismatch", evidence).about(format!("{from} > {to}"));
         let problem = self.cited(problem, &[direction]);
         let receiver = direction.sender.other();
-        match spi_fault(out, inward) {
+        let (sent, expected) = self.placed(direction);
+        match spi_fault(self.view, sent, expected) {
             Some((sending, because)) => {
                 let side = if sending { direction.sender } else { receiver };
                 let lines = fix::in_map(self.entry(side), vec![self.retyped(side, direction)]);
-                blame::decided(problem, self.host(side), because, lines)
+                blame::decided(problem, self.host(side), &because, lines)
             }
             None => {
                 let lines = fix::in_map(self.entry(direction.sender), vec![self.retyped(direction.sender, direction)]);
@@ -296,6 +308,13 @@ impl Pair<'_> {
         let misfit = |side: Side, key: &SessionKey| self.misfits(side, key, ciphers, authenticators);
         let (wrong_out, wrong_in) = (misfit(sender, out), misfit(receiver, inward));
         let typed = |side| fix::in_map(self.entry(side), vec![self.entered(side, direction, changed)]);
+        let (sent, expected) = self.placed(direction);
+        let copied = key_fault(self.view, sent, expected).filter(|_| wrong_out.is_none() && wrong_in.is_none());
+        let (wrong_out, wrong_in) = match copied {
+            Some((true, why)) => (Some(why), None),
+            Some((false, why)) => (None, Some(why)),
+            None => (wrong_out, wrong_in),
+        };
         Some(match (wrong_out, wrong_in) {
             (Some(why), None) => blame::decided(problem, from, &why, typed(sender)),
             (None, Some(why)) => blame::decided(problem, to, &why, typed(receiver)),
@@ -364,20 +383,4 @@ impl Pair<'_> {
             }
         }
     }
-}
-
-/// Whether the sender has the wrong number of two, and why; `None` where neither is worse than the other.
-fn spi_fault(out: &SessionKey, inward: &SessionKey) -> Option<(bool, &'static str)> {
-    let low = |key: &SessionKey| key.spi.0 < 256;
-    if low(out) != low(inward) {
-        return Some((low(out), "SPIs below 256 are reserved"));
-    }
-    if out.spi.0.swap_bytes() == inward.spi.0 {
-        let digits = |key: &SessionKey| key.spi.0.to_string().len();
-        let longer = digits(out).cmp(&digits(inward));
-        let because =
-            "its number is the other's with the bytes in reverse order, and the short number is the meant one";
-        return (longer != std::cmp::Ordering::Equal).then_some((longer == std::cmp::Ordering::Greater, because));
-    }
-    None
 }

@@ -4,6 +4,8 @@ pub(super) mod acl;
 mod bare;
 pub(super) mod entries;
 pub(super) mod gre;
+mod mirrors;
+mod numbers;
 pub(super) mod overlap;
 pub(super) mod placement;
 pub(super) mod references;

@@ -4,10 +4,12 @@ use super::foreign::{Tunnel, cipher, installed, integrity};
 use super::proposal::Proposal;
 use crate::model::{Address, Protocol};
 use crate::policy::facts::builder::Builder;
+use crate::policy::facts::forwarding::Route;
 use crate::policy::facts::router::{Acl, Denied, Display, Installed, Keying, Mode, Way};
 use crate::policy::facts::secret::Secret;
 use crate::policy::facts::selector::{Net, Selector};
 use crate::policy::form::paste::{Read, Reader};
+use crate::policy::limits::MAX_BLOCKS;
 use crate::policy::words::{address, spi};
 
 pub(super) const MAKER: &str = "Huawei";
@@ -92,6 +94,12 @@ impl Reader for Huawei {
             ["interface", name, ..] => {
                 self.view = View::Interface((*name).to_owned());
                 return Read::Understood;
+            }
+            ["ip", "route-static", rest @ ..] => return route(rest, builder),
+            ["ospf" | "bgp" | "rip" | "isis", ..] => {
+                if let Some(router) = builder.router() {
+                    router.forwarding.other_routes = true;
+                }
             }
             _ => {}
         }
@@ -192,10 +200,38 @@ fn secret(words: &[&str], phrase: bool) -> Option<Secret> {
     }
 }
 
+/// `ip route-static 10.20.2.0 255.255.255.0 192.0.2.2`, with a prefix length in place of the mask, or an interface before the next hop.
+fn route(words: &[&str], builder: &mut Builder) -> Read {
+    let to = match words {
+        [base, mask, ..] => address(base).and_then(|base| match mask.parse::<u32>() {
+            Ok(prefix) => Net::prefix(base, prefix),
+            Err(_) => mask.parse::<std::net::Ipv4Addr>().ok().map(|mask| Net::masked(base, u128::from(mask.to_bits()))),
+        }),
+        _ => None,
+    };
+    let over = words.iter().skip(2).take(2).find_map(|word| address(word));
+    let floating = words.iter().any(|word| matches!(*word, "preference" | "track" | "bfd"));
+    let cite =
+        builder.cite(&format!("ip route-static {}", words.iter().take(4).copied().collect::<Vec<_>>().join(" ")));
+    if let Some(router) = builder.router() {
+        match to {
+            Some(to) if router.forwarding.routes.len() < MAX_BLOCKS => {
+                router.forwarding.routes.push(Route { to, over, through: None, floating, cite });
+            }
+            // A route of a VPN instance, or one that cannot be read, may lead anywhere.
+            _ => router.forwarding.other_routes = true,
+        }
+    }
+    Read::Understood
+}
+
 /// `rule 5 permit ip source 10.20.1.0 0.0.0.255 destination 10.20.2.0 0.0.0.255`.
 fn rule(name: &str, words: &[&str], builder: &mut Builder) -> Read {
     let words = match words {
-        ["rule", number, rest @ ..] if number.bytes().all(|b| b.is_ascii_digit()) => rest,
+        ["rule", number, rest @ ..] if number.bytes().all(|b| b.is_ascii_digit()) => {
+            numbered(name, number, builder);
+            rest
+        }
         ["rule", rest @ ..] => rest,
         ["description" | "step", ..] => return Read::Understood,
         _ => return Read::Foreign,
@@ -217,6 +253,17 @@ fn rule(name: &str, words: &[&str], builder: &mut Builder) -> Read {
         }
     }
     Read::Understood
+}
+
+/// Rules are looked at in the order of their numbers: of a list that was typed in another order, what goes before what is not known here.
+fn numbered(list: &str, number: &str, builder: &mut Builder) {
+    let (Ok(number), Some(router)) = (number.parse::<u32>(), builder.router()) else { return };
+    let sequence = router.forwarding.sequence.entry(list.to_owned()).or_default();
+    let in_order = sequence.last().is_none_or(|(last, _)| *last < number);
+    sequence.push((number, None));
+    if !in_order {
+        router.forwarding.vague.insert(list.to_owned());
+    }
 }
 
 fn selector(protocol: &str, words: &[&str]) -> Option<Selector> {
