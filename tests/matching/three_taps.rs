@@ -334,3 +334,21 @@ fn an_exit_of_one_way_says_nothing_of_either_sa() {
         assert_eq!(lost(&report, spi), [Some(0), None, None], "{spi}");
     }
 }
+
+/// Where several SAs carry a flow at a time, nothing tells which of them a packet that did not arrive would have gone through.
+#[test]
+fn losses_of_parallel_sas_are_of_none_of_them() {
+    let mut trips = trips(33);
+    let mut numbers = [0_u32; 2];
+    for trip in trips.iter_mut().filter(|trip| trip.there) {
+        let sa = usize::from(trip.at % 3 == 0);
+        numbers[sa] += 1;
+        (trip.spi, trip.number) = (0x1001 + sa as u32, numbers[sa]);
+        trip.shown[EXIT] = trip.at % 25 != 3;
+    }
+    let report = report("parallel", &trips, None);
+    for spi in ["1001", "1002"] {
+        assert_eq!(lost(&report, spi)[2], None, "{spi}");
+    }
+    assert_eq!(items(&report, "ends").iter().map(|end| end["lost"].as_u64()).max(), Some(Some(24)));
+}

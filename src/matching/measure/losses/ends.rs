@@ -150,10 +150,11 @@ impl EndLosses {
                 flows.carriers(at).into_iter().for_each(|sa| own.leave_open(sa, &flow));
             }
             match (sa, flows.several(at)) {
-                (Some(_), Some((_, all))) => {
+                (Some(_), Some((id, all))) => {
                     all.iter().for_each(|sa| _ = own.lost.entry(*sa).or_default());
-                    // Only packets of the plain side have a time that tells their SA.
-                    let untold = lost > 0 && (way < 0 || ends.gone.len() >= MAX_LOST);
+                    // Only packets of the plain side have a time that tells their SA, unless several carry the flow at a time.
+                    let is_mixed = flows.tally.turns.is_mixed(id);
+                    let untold = lost > 0 && (way < 0 || is_mixed || ends.gone.len() >= MAX_LOST);
                     own.untold.extend(all.iter().filter(|_| untold));
                 }
                 (Some(sa), None) => *own.lost.entry(sa).or_default() += lost,
@@ -185,11 +186,11 @@ impl EndLosses {
             let all = self.ways.get(&way).map_or(0, |(lost, _)| *lost);
             count > FEW && count.saturating_mul(OF) > all.saturating_sub(count)
         };
-        let untold = flows.ways.iter().flatten().filter_map(|(way, sa)| {
-            let sa = (*sa)?;
-            (is_partial(*way) || *way < 0 && self.elsewhere.contains(&sa)).then_some(sa)
-        });
-        let untold: Vec<u32> = untold.collect();
+        let is_untold =
+            |way: i8, sa: Option<u32>| is_partial(way) || way < 0 && sa.is_some_and(|sa| self.elsewhere.contains(&sa));
+        let ways = (0..).zip(&flows.ways).filter_map(|(at, way)| Some((at, (*way)?)));
+        let untold: Vec<u32> =
+            ways.filter(|(_, (way, sa))| is_untold(*way, *sa)).flat_map(|(at, _)| flows.carriers(at)).collect();
         self.untold.extend(untold);
     }
 
