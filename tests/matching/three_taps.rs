@@ -12,6 +12,9 @@ use crate::{json, word};
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 10);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 20);
+/// A host behind a third gateway, and that gateway.
+const FARTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 3, 30);
+const R3: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 3);
 const PACKETS: u32 = 600;
 const GAP: u64 = 3_000_000;
 /// Taps in the order of the way there.
@@ -64,7 +67,8 @@ fn report(name: &str, trips: &[Trip], sent_again: Option<(usize, u64)>) -> Value
             let ns = trip.ns + place as u64 * 100_000;
             let frame = match (tap, place) {
                 (TUNNEL, _) => {
-                    let (from, to) = if trip.there { (R1, R2) } else { (R2, R1) };
+                    let far = if trip.spi == 0x3001 { R3 } else { R2 };
+                    let (from, to) = if trip.there { (R1, far) } else { (far, R1) };
                     let body = noise.bytes(16 + (trip.frame.len() - 14 + 2).next_multiple_of(16) + 12);
                     build::esp(from, to, trip.spi, trip.number, &body)
                 }
@@ -351,4 +355,23 @@ fn losses_of_parallel_sas_are_of_none_of_them() {
         assert_eq!(lost(&report, spi)[2], None, "{spi}");
     }
     assert_eq!(items(&report, "ends").iter().map(|end| end["lost"].as_u64()).max(), Some(Some(24)));
+}
+
+/// An exit at one site says nothing of what comes from another.
+#[test]
+fn an_exit_at_one_site_says_nothing_of_another() {
+    let mut trips = trips(34);
+    let mut noise = Noise(35);
+    for at in 0..PACKETS {
+        let bytes = 40 + noise.below(900) as usize;
+        let frame = build::udp(FARTHER, NEAR, (20_005, 20_006), at as u16, &noise.bytes(bytes));
+        let ns = START + u64::from(at) * GAP + noise.below(GAP / 4) + GAP / 5;
+        // Some are lost on their way to the gateway, and their numbers with them.
+        let arrives = at % 40 != 7;
+        trips.push(Trip { there: false, at, ns, frame, shown: [arrives, arrives, false], spi: 0x3001, number: at + 1 });
+    }
+    trips.sort_by_key(|trip| trip.ns);
+    let report = report("another-site", &trips, None);
+    assert_eq!(lost(&report, "2001"), [Some(0), Some(0), Some(0)]);
+    assert_eq!(lost(&report, "3001"), [Some(15), Some(0), None]);
 }

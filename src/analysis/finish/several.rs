@@ -19,7 +19,7 @@ pub(crate) enum Several {
     Numbers(Vec<u32>),
     /// The count may have begun anew, by too little to be certain.
     Fell(Leap),
-    /// So many of its packets are segmented after the capture, and each takes the numbers of its segments.
+    /// The network card cuts this many of its packets into segments behind the capture, and each segment has a number of its own.
     Segmented(u64),
 }
 

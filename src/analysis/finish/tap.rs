@@ -188,7 +188,7 @@ impl<'a> Tap<'a> {
         sums.without(&self.decapsulated.surely_of(again).sums())
     }
 
-    /// Whether directions are told by MAC addresses.
+    /// Whether directions are kept apart by MAC addresses.
     pub(crate) fn has_macs(&self) -> bool {
         self.stream.tables.directions.iter().any(|(_, key)| matches!(key, DirectionKey::Mac(..)))
     }

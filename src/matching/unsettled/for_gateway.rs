@@ -81,7 +81,7 @@ fn unusual(missing: &BTreeMap<u32, u64>, found: &BTreeMap<u32, u64>) -> Option<u
         return None;
     }
     let (share, of) = (|gone: u64| gone as f64 / all as f64, |here: u64| here as f64 / total as f64);
-    // Chance could have picked any lengths: the odds must outweigh the number of ways to pick so many of them.
+    // These lengths were picked after the fact, out of all that there are: as many picks as were possible count against them.
     let own = counts.iter().filter(many).count() as f64;
     let choices = own * (1.0 + (counts.len() as f64 / own).ln());
     let of_own: u64 = counts.iter().filter(many).map(|[gone, here]| gone + here).sum();

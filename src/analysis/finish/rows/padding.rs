@@ -7,7 +7,7 @@ use crate::analysis::finish::tap::Tap;
 use crate::model::report::{AhPadding, EspPadding, EthernetPadding, OverheadBasis, Pattern, Report};
 use crate::transform::size::ethernet;
 
-/// From so many frames on an FCS is a property of the capture.
+/// An FCS that at least this many frames end with is taken for one at the end of all.
 pub(in crate::analysis::finish) const FCS_FRAMES: u64 = 16;
 
 /// A trailer counts as borne by every frame if at most 1 frame in this many lacks it.

@@ -157,7 +157,7 @@ fn of_two(a: &End<'_>, b: &End<'_>, mine: &Selector, theirs: &Selector) -> Verdi
     let (speaks_mine, speaks_theirs) = (support(a, b, mine), support(b, a, theirs));
     let side = Side::weaker(speaks_mine, speaks_theirs);
     let hosts = |one: &Selector| one.src.is_host() && one.dst.is_host();
-    // A pair of hosts, a protocol or a port may be what was meant, whatever the networks are.
+    // A line of two hosts, one protocol or one port may be meant as it stands, even where whole networks exist behind the routers.
     let meant = hosts(mine)
         || hosts(theirs)
         || (&mine.protocol, &mine.src_port, &mine.dst_port) != (&back.protocol, &back.src_port, &back.dst_port);

@@ -142,7 +142,7 @@ impl Sums {
         self.shortened(self.frames.saturating_sub(self.control_frames).saturating_mul(bytes))
     }
 
-    /// The sums of the same frames, which are shorter by so many octets together.
+    /// The sums of these frames without `octets` of theirs, counted over all of them.
     pub(crate) fn shortened(mut self, octets: u64) -> Self {
         self.l1_bytes = self.l1_bytes.saturating_sub(octets);
         self.l2_bytes = self.l2_bytes.saturating_sub(octets);
