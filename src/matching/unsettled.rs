@@ -105,6 +105,20 @@ fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64)
     repeated(again, missed)
 }
 
+/// Why a loss is not known where its packets are of flows of which hardly any other was found, or of a kind that is not compared.
+fn hardly_found(at: u32, sa: &SaTally, missed: u64, losses: &Losses) -> Option<Undetermined> {
+    if let Some(count) = losses.sparse.get(&at) {
+        return Some(doubt::sparse(*count));
+    }
+    // Beside traffic past the tunnel a wrong pair may be all that was found of a flow.
+    let hardly = losses.hardly.get(&at).copied().filter(|_| sa.is_by_order() && losses.in_no_sa > missed);
+    if let Some(count) = hardly.filter(|count| are_more_than_few(*count, missed)) {
+        return Some(doubt::sparse(count));
+    }
+    let customers = losses.customers.get(&at).copied().filter(|count| are_more_than_few(*count, sa.alone));
+    customers.map(doubt::customers)
+}
+
 /// Whether packets that contradict a loss are more than an edge or a stray pair explains.
 fn are_more_than_few(count: u64, lost: u64) -> bool {
     /// A number, and a share of the lost ones as 1 in N.
@@ -136,8 +150,8 @@ impl Matcher {
         if let Some(own) = self.disordered(at, sa, (missing, missed, losses), clock) {
             return Some(own);
         }
-        if let Some(count) = losses.sparse.get(&at) {
-            return Some(doubt::sparse(*count));
+        if let Some(own) = hardly_found(at, sa, missed, losses) {
+            return Some(own);
         }
         // Windows cannot be compared without a clock.
         let uncovered = losses.uncovered.get(&at).copied().unwrap_or(0) + sa.uncovered;

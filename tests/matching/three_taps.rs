@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::build::{self, Noise, R1, R2, START};
 use crate::support::oracle::read_capture;
 use crate::support::writer::{ETHERNET, Order, Out, Step, pcap};
-use crate::support::{items, scratch, text, write_file};
+use crate::support::{items, number, scratch, text, write_file};
 use crate::{json, word};
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 10);
@@ -321,6 +321,43 @@ fn heartbeats_hide_no_losses() {
     there.iter_mut().skip(7).step_by(20).for_each(|trip| trip.shown[EXIT] = false);
     let gone = trips.iter().filter(|trip| !trip.shown[EXIT]).count() as u64;
     assert_eq!(lost(&report("heartbeats", &trips, None), "1001"), [Some(0), Some(gone), Some(gone)]);
+}
+
+/// What is equal waits for what was sent at that time: neither a hole of the exit's capture nor lost heartbeats make the others seem one later.
+#[test]
+fn heartbeats_are_taken_for_no_later_ones() {
+    const PACKETS: u32 = 4_000;
+    let beat = build::udp(NEAR, FAR, (20_003, 20_004), 1, &[0; 100]);
+    let is_beat = |trip: &Trip| trip.there && trip.frame == beat;
+    let with_beats = |every: u32| {
+        let mut trips = trips_of(PACKETS, 35);
+        for at in (0..PACKETS).step_by(every as usize) {
+            let ns = START + u64::from(at) * GAP + GAP / 3;
+            trips.push(Trip { there: true, at, ns, frame: beat.clone(), shown: [true; 3], spi: 0x1001, number: 0 });
+        }
+        trips.sort_by_key(|trip| trip.ns);
+        (1..).zip(trips.iter_mut().filter(|trip| trip.there)).for_each(|(number, trip)| trip.number = number);
+        trips
+    };
+    for every in [2, 10, 50] {
+        let mut hole = with_beats(every);
+        hole.iter_mut().filter(|trip| (1_500..1_700).contains(&trip.at)).for_each(|trip| trip.shown[EXIT] = false);
+        let own = report(&format!("beats-hole-{every}"), &hole, None);
+        let codes: Vec<&str> = items(&own, "findings").iter().map(|finding| text(finding, "code")).collect();
+        assert!(!codes.contains(&"match-loss-behind"), "{every}: {:#}", own["findings"]);
+        assert!(lost(&own, "1001")[2].is_none_or(|lost| lost == 0), "{every}: {:#}", own["directions"]);
+
+        let mut gone = with_beats(every);
+        let beats = gone.iter_mut().filter(|trip| is_beat(trip) && trip.at >= 600);
+        beats.take(5).for_each(|trip| trip.shown[EXIT] = false);
+        let own = report(&format!("beats-lost-{every}"), &gone, None);
+        assert_eq!(lost(&own, "1001"), [Some(0), Some(5), Some(5)], "{every}");
+        gone.sort_by_key(|trip| trip.ns + if trip.there { 0 } else { 200_000 });
+        for lost in items(&own, "lost") {
+            let frame = number(lost, "frame.frame") as usize - 1;
+            assert!(!gone[frame].shown[EXIT], "{every}: {lost:#}");
+        }
+    }
 }
 
 /// An exit that shows one way says nothing of the other, for none of the SAs that carried it.

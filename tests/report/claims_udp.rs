@@ -435,6 +435,42 @@ fn a_packet_number_of_two_is_no_wesp() {
     no_esp(&report("iperf", datagrams.collect::<Vec<_>>()), "iperf 2");
 }
 
+/// iperf3 begins its datagrams with the second and the microsecond, NetFlow 9 has the second behind the milliseconds since its start.
+#[test]
+fn times_are_neither_spis_nor_numbers() {
+    const SECOND: u32 = (START / 1_000_000_000) as u32;
+    for (own, far) in PORTS {
+        let mut noise = Noise(16);
+        let datagrams = (0..200_u32).map(|n| {
+            let time = [SECOND + n / 100, n % 100 * 3 + 17, n + 1].map(u32::to_be_bytes).concat();
+            (true, own, far, [&time[..], &noise.bytes(52)].concat())
+        });
+        no_esp(&report("iperf3", datagrams.collect::<Vec<_>>()), "iperf3");
+        let datagrams = (0..200_u32).map(|n| {
+            let fields = [0x0009_0018, 8_000_000 + n * 10, SECOND + n / 100, 77_000 + n].map(u32::to_be_bytes).concat();
+            (true, own, far, [&fields[..], &noise.bytes(1_204)].concat())
+        });
+        no_esp(&report("netflow-9", datagrams.collect::<Vec<_>>()), "NetFlow 9");
+    }
+}
+
+/// A camera numbers its pictures where ESP has the SPI, and has a format in front of the number of the packet: 1 leads, 2 trails, 3 is the picture.
+#[test]
+fn pictures_are_no_sas() {
+    let mut noise = Noise(17);
+    let datagrams = (0..300_u32).map(|n| {
+        let (picture, packet) = (700 + n / 60, n % 60);
+        let format = match packet {
+            0 => 1,
+            59 => 2,
+            _ => 3,
+        };
+        let fields = [picture, format << 24 | packet].map(u32::to_be_bytes).concat();
+        (true, 50_000, 51_413, [&fields[..], &noise.bytes(1_400)].concat())
+    });
+    no_esp(&report("pictures", datagrams.collect::<Vec<_>>()), "GigE Vision");
+}
+
 /// ESP in UDP that is to pass firewalls uses the port of QUIC.
 #[test]
 fn esp_on_the_port_of_quic_is_found() {

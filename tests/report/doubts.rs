@@ -228,6 +228,24 @@ fn routers_that_both_decrypt_are_not_said_to_encrypt_only() {
     assert!(!said.contains("never decrypts") && said.contains("SAs carry packets both ways"), "{said}");
 }
 
+/// Logs are not answered: where others are answered through the same SAs, the tunnel works both ways.
+#[test]
+fn logs_beside_what_is_answered_are_no_fault() {
+    let mut noise = Noise(5);
+    let mut both = Vec::new();
+    for n in 1..200_u32 {
+        let time = u64::from(n) * MS;
+        let own = [10, 1, 0, if n % 4 == 0 { 7 } else { 1 }];
+        let (there, back) = (inner(own, [10, 2, 0, 1], n, 100), inner([10, 2, 0, 1], [10, 1, 0, 1], n, 100));
+        both.push((time, build::esp(R1, R2, 7, n, &null(&there, &mut noise))));
+        both.push((time + 300 * US, build::esp(R2, R1, 8, n, &null(&back, &mut noise))));
+    }
+    let report = report("logs", both);
+    let own = finding(&report, "inner-one-way").expect("it is said");
+    assert_eq!((text(own, "severity"), number(own, "count")), ("note", 49), "{own}");
+    assert!(text(own, "evidence").contains("Other hosts are answered"), "{own}");
+}
+
 /// A load in clear, each packet of it behind one of the tunnel, all of one length: what a gateway's own capture shows looks the same.
 #[test]
 fn of_one_length_a_gateway_and_a_leak_look_the_same() {

@@ -124,6 +124,30 @@ fn copies_that_only_their_tags_cut_are_copies() {
     }
 }
 
+/// A mirror of both sides of a router that puts ESP into GRE or into another IP packet: no packet came twice, and none with other content.
+#[test]
+fn packets_before_and_behind_the_router_that_tunnels_them_are_copies() {
+    let (near, far) = ([172, 16, 0, 1].into(), [172, 16, 0, 2].into());
+    for (v6, in_udp, gre) in [(false, false, true), (false, true, true), (true, false, true), (false, false, false)] {
+        let mut noise = Noise(8);
+        let mut out = Vec::new();
+        for number in 1..=200_u32 {
+            let at = START + u64::from(number) * 10 * MS;
+            let frame = build::one_hop_further(&esp(&mut noise, number, v6, in_udp));
+            let header: &[u8] = if gre { &[0, 0, if v6 { 0x86 } else { 8 }, if v6 { 0xdd } else { 0 }] } else { &[] };
+            let payload = [header, &frame[14..]].concat();
+            let tunnelled = build::ipv4(near, far, if gre { 47 } else { 4 }, number as u16, &payload);
+            out.extend([Out::whole(at, frame), Out::whole(at + 30 * US, tunnelled)]);
+        }
+        let path = support::write_file(&support::scratch("mirrored"), "gre.pcap", &plain_pcap(&out));
+        let report = support::report(&[&path]).json();
+        let what = format!("IPv6 {v6}, UDP {in_udp}, GRE {gre}: {}", at(&report, "findings"));
+        assert_eq!(number(&report, "sas.0.copies_removed"), 200, "{what}");
+        assert!(said(&report, "sequence-duplicate").is_none(), "{what}");
+        assert!(said(&report, "tap-copies").is_some(), "{what}");
+    }
+}
+
 /// A keepalive of NAT is one octet, always the same. What a mirror shows of it twice was on the wire once.
 #[test]
 fn copies_of_keepalives_are_in_no_rate() {

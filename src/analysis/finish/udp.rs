@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::conduct::{Conduct, begins_with_zero, conduct, has_begun, is_high, repeats_whole, strides, strides_alike};
-use self::fields::{has_a_constant, is_structured, lengths, spell_lengths};
+use self::fields::{has_a_constant, is_structured, lengths, spell_lengths, tells_the_time};
 use super::tap::SaView;
 use crate::analysis::StreamState;
 use crate::analysis::limits::MAX_DIRECTIONS;
@@ -65,6 +65,8 @@ struct Way {
     high: usize,
     /// The four octets behind the numbers of each of them, where all its packets agree.
     behind: Vec<Option<u32>>,
+    /// The least number of each SPI.
+    least: BTreeMap<Spi, u32>,
     /// All SPIs, those that are first words of OpenVPN, of these those of servers with few peers, and those whose numbers begin with 0.
     spis: usize,
     words: BTreeSet<Spi>,
@@ -77,6 +79,7 @@ impl Way {
     fn add(&mut self, spi: Spi, state: &SaState) {
         self.spis += 1;
         self.words.insert(spi);
+        self.least.extend(state.sequence.first_range().map(|(least, _)| (spi, least)));
         self.openvpn += usize::from(is_openvpn(spi));
         self.openvpn_of_few += usize::from(is_openvpn_of_few(spi));
         self.from_zero += usize::from(begins_with_zero(state));
@@ -102,6 +105,20 @@ impl Way {
         self.few.len() - self.begun.min(self.few.len()) >= MANY_SPIS
             || self.few.len() >= SHARING_SPIS && shares_an_octet
             || self.shares_a_source()
+    }
+
+    /// Whether first words count, and the numbers behind each of them begin anew as no SA does, which begins with 1 (RFC 4303 section 3.3.3): those of
+    /// pictures, with a format in front of the number (GigE Vision), or of blocks.
+    fn counts_blocks(&self) -> bool {
+        /// Of fewer it may be chance.
+        const LEAST: usize = 3;
+        /// The least number that no SA has reached in one capture.
+        const FAR: u32 = 1 << 24;
+        let (Some((first, _)), Some((last, _))) = (self.least.first_key_value(), self.least.last_key_value()) else {
+            return false;
+        };
+        let are_near = ((last.0 - first.0) as usize) < self.least.len() * 2;
+        self.least.len() >= LEAST && are_near && self.least.values().all(|least| *least >= FAR)
     }
 
     /// Whether the packets of several SPIs have one word behind the number, as RTP has its source there (RFC 3550 section 5.1). IVs share none
@@ -140,6 +157,9 @@ fn is_esp(ways: &[Way]) -> bool {
     // A single packet, that is not the first one of an SA, shows nothing that any datagram would not: a scanner sends such.
     let (single, begun) = ways.iter().fold((0, 0), |sum, way| (sum.0 + way.single, sum.1 + way.begun));
     if regular == 0 && few == 1 && single == 1 && begun == 0 {
+        return false;
+    }
+    if ways.iter().any(Way::counts_blocks) {
         return false;
     }
     // A counter in the place of the SPI one way says what the other way is.
@@ -185,7 +205,10 @@ pub(super) fn take_foreign<'a>(
             let outer = length.saturating_add(around);
             own.is_some_and(|(_, all)| all.contains(&outer) || is_torn && all.last().is_none_or(|last| outer > *last))
         };
-        if has_a_constant(sa.state, is_length) || is_structured(sa.state, is_length, is_cut) || strides_alike(sa.state)
+        if has_a_constant(sa.state, is_length)
+            || is_structured(sa.state, is_length, is_cut)
+            || strides_alike(sa.state)
+            || tells_the_time(sa.key.spi, sa.state)
         {
             constant.insert(pair);
         }
@@ -311,9 +334,11 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
             && !IvPattern::is_clear_udp(&samples, |length| has_length(suspect, length))
             && !suspect.state.evidence.is_of_a_protocol()
     });
-    let constant = both().any(|(_, suspect)| {
+    let constant = both().any(|(spi, suspect)| {
         let is_length = |length| has_length(suspect, length);
-        has_a_constant(&suspect.state, is_length) || is_structured(&suspect.state, is_length, true)
+        has_a_constant(&suspect.state, is_length)
+            || is_structured(&suspect.state, is_length, true)
+            || tells_the_time(*spi, &suspect.state)
     });
     // An SPI is its receiver's choice: one word both ways is an identifier of another protocol. ESP counts from 1.
     let shared = back.is_some_and(|back| back.sas.keys().any(|spi| candidate.sas.contains_key(spi)));

@@ -10,9 +10,12 @@ const IDENTIFICATION: u32 = 0xffff_0000;
 
 /// A digest that equal packets share and different packets do not: from the IP header on, up to 128 octets and the last 64, with the
 /// original length; type of service, TTL (hop limit) and IPv4 header checksum masked. Of an IPv4 packet with a sequence number also the length and
-/// the bits of fragmentation. Fixed for ever, because states of several machines merge.
+/// the bits of fragmentation; it begins with the IP header of the SA, as a router may put the packet into GRE or another IP packet (RFC 2784) between
+/// two sightings. Fixed for ever, because states of several machines merge.
 #[inline]
-pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
+pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outermost: &IpHeader) -> u64 {
+    let numbered = stack.sas.first().filter(|sa| sa.sequence_seen);
+    let outer = numbered.and_then(|sa| stack.ips.get(usize::from(sa.ip))).unwrap_or(outermost);
     let start = outer.offset as usize;
     let bytes = frame.data.get(start..).unwrap_or_default();
     if frame.data.len() < frame.wire_bytes as usize && !is_told_apart(bytes, stack, outer) {
@@ -23,7 +26,6 @@ pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) 
     // Traffic class and hop limit of IPv6 are in the first two words (RFC 8200 section 3).
     let (head, mask) = if outer.version == 4 { (4..8, u32::MAX) } else { (0..4, 0xf00f_ffff) };
     let word = bytes.get(head).and_then(|b| b.try_into().ok()).map_or(0, u32::from_be_bytes) & mask;
-    let numbered = stack.sas.first().filter(|sa| sa.sequence_seen);
     // The first fragment of a packet with a number is that packet in another cut.
     let (length, word) = match numbered {
         Some(_) if outer.version == 4 => (0, word & IDENTIFICATION),

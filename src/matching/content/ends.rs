@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use foldhash::fast::FixedState;
 
-use self::between::SeenContents;
+use self::between::Apart;
 use super::identity::Identity;
 use super::queue::Queue;
 use crate::dissect::IpHeader;
@@ -79,8 +79,6 @@ pub(in crate::matching) struct FlowEnds {
     pub(in crate::matching) elsewhere: [u64; 2],
     /// Differences of the timestamps of its pairs.
     reach: Reach,
-    /// Whether some of its packets are equal.
-    repeats: bool,
 }
 
 /// A packet that only the plain side showed.
@@ -146,9 +144,8 @@ pub(in crate::matching) struct EndToEnd {
     untold: HashSet<FramePos, FixedState>,
     /// Differences of the timestamps of pairs.
     reach: Reach,
-    /// The same of flows of which no packet had an equal so far, and contents of the latest pairs.
-    apart: Reach,
-    seen: SeenContents,
+    /// The same of packets without equals.
+    apart: Apart,
     /// Times without frames on the near side, and on the far one.
     pub(in crate::matching) silences: [Silences; 2],
     /// What they were, where they are no loss.
@@ -177,16 +174,15 @@ impl EndToEnd {
             return;
         };
         let due = self.usual().map(|later| own.ns.saturating_add(later));
-        match self.exit.take(identity, due, |waiting| waiting.ns) {
+        match self.apart.take(&mut self.exit, identity, due) {
             Some((other, more)) => {
                 leave_repeated(&mut self.exit, identity, (other, more));
                 self.pair(own, other, (identity, more));
             }
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_sub(ahead));
-                if let Some(evicted) = self.plain.push(identity, own, read, |waiting| Some(waiting.ns)) {
-                    self.only_plain(&evicted);
-                }
+                let evicted = self.plain.push(identity, own, read, |waiting| Some(waiting.ns));
+                evicted.into_iter().for_each(|evicted| self.leave_plain(evicted));
             }
         }
     }
@@ -196,16 +192,15 @@ impl EndToEnd {
         self.pads.add(packet.pad_bytes, packet.pattern);
         let Some((identity, own)) = waiting(packet, outer, again) else { return };
         let due = self.usual().map(|later| own.ns.saturating_sub(later));
-        match self.plain.take(identity, due, |waiting| waiting.ns) {
+        match self.apart.take(&mut self.plain, identity, due) {
             Some((other, more)) => {
                 leave_repeated(&mut self.plain, identity, (other, more));
                 self.pair(other, own, (identity, more));
             }
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_add(ahead));
-                if let Some(evicted) = self.exit.push(identity, own, read, |waiting| Some(waiting.ns)) {
-                    self.only_exit(&evicted);
-                }
+                let evicted = self.exit.push(identity, own, read, |waiting| Some(waiting.ns));
+                evicted.into_iter().for_each(|evicted| self.leave_exit(evicted));
             }
         }
     }
@@ -227,7 +222,7 @@ impl EndToEnd {
         let later_ns = exit.ns.saturating_sub(plain.ns);
         self.ahead.get_or_insert(later_ns);
         self.reach.add(later_ns, !more);
-        let is_repeated = more || self.seen.is_again(identity.key);
+        let is_single = self.apart.add(identity.key, later_ns, more);
         if let Some(way) = match plain.ttl.cmp(&exit.ttl) {
             std::cmp::Ordering::Greater => Some(0),
             std::cmp::Ordering::Less => Some(1),
@@ -237,17 +232,11 @@ impl EndToEnd {
             near.pair(way, plain.ns);
             far.pair(way, exit.ns);
         }
-        let repeats = self.flow(&plain).map(|(_, flow)| {
-            flow.repeats |= is_repeated;
+        if let Some((_, flow)) = self.flow(&plain) {
             flow.matched += 1;
             flow.equal += u64::from(more);
             flow.reach.add(later_ns, !more);
             flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
-            flow.repeats
-        });
-        let is_single = !repeats.unwrap_or(is_repeated);
-        if is_single {
-            self.apart.add(later_ns, true);
         }
         let difference = Difference {
             plain_ns: plain.ns,
@@ -300,9 +289,8 @@ impl EndToEnd {
     /// Nothing more comes: what waits was not seen on the other side.
     pub(in crate::matching) fn end(&mut self) {
         self.flush();
-        let (plain, exit): (Vec<Waiting>, Vec<Waiting>) = (self.plain.drain().collect(), self.exit.drain().collect());
-        plain.iter().for_each(|packet| self.only_plain(packet));
-        exit.iter().for_each(|packet| self.only_exit(packet));
+        self.leave_all();
+        self.flush();
         self.judge();
         self.doubt_equal();
         self.doubt_changed();

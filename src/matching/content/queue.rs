@@ -31,7 +31,7 @@ impl<T> Queue<T> {
         packet: T,
         read: Option<i64>,
         ns: fn(&T) -> Option<i64>,
-    ) -> Option<T> {
+    ) -> Option<(Identity, T)> {
         let mut evicted = None;
         self.index.insert(identity, self.first + self.packets.len() as u64);
         self.packets.push_back(Some((identity, packet)));
@@ -39,7 +39,7 @@ impl<T> Queue<T> {
             if let Some(Some((old, packet))) = self.packets.pop_front() {
                 self.index.remove(old, self.first);
                 self.crowded.add(ns(&packet), read);
-                evicted = Some(packet);
+                evicted = Some((old, packet));
             }
             self.first += 1;
         }
@@ -47,11 +47,11 @@ impl<T> Queue<T> {
     }
 
     /// All that wait; they wait no longer.
-    pub(in crate::matching) fn drain(&mut self) -> impl Iterator<Item = T> {
+    pub(in crate::matching) fn drain(&mut self) -> impl Iterator<Item = (Identity, T)> {
         self.index = Index::default();
         let waiting = std::mem::take(&mut self.packets);
         self.first += waiting.len() as u64;
-        waiting.into_iter().flatten().map(|(_, packet)| packet)
+        waiting.into_iter().flatten()
     }
 
     /// Packets for which none was found among those compared, while there were more.
@@ -85,9 +85,20 @@ impl<T> Queue<T> {
         due: Option<i64>,
         ns: fn(&T) -> i64,
     ) -> Option<(T, bool)> {
+        self.take_if(identity, due, ns, |_, _| true)
+    }
+
+    /// The same, where it is the one by what is said of it and of others that are equal; it waits on else.
+    pub(in crate::matching) fn take_if(
+        &mut self,
+        identity: Identity,
+        due: Option<i64>,
+        ns: fn(&T) -> i64,
+        fits: impl Fn(&T, bool) -> bool,
+    ) -> Option<(T, bool)> {
         let (serial, more) = self.find(identity, due, ns)?;
         let at = usize::try_from(serial.checked_sub(self.first)?).ok()?;
-        let (own, packet) = self.packets.get_mut(at)?.take()?;
+        let (own, packet) = self.packets.get_mut(at)?.take_if(|(_, packet)| fits(packet, more))?;
         self.index.remove(own, serial);
         Some((packet, more))
     }
@@ -157,7 +168,7 @@ mod tests {
         let mut queue = Queue::default();
         for at in 0..MAX_WAITING as u64 + more {
             let evicted = queue.push(packet(at, None), at, None, |_| None);
-            assert_eq!(evicted, at.checked_sub(MAX_WAITING as u64));
+            assert_eq!(evicted.map(|(_, at)| at), at.checked_sub(MAX_WAITING as u64));
         }
         for gone in 0..more {
             assert_eq!(queue.take(packet(gone, None), None, |_| 0), None);

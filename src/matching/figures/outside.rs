@@ -19,7 +19,7 @@ impl Matcher {
         let tunnels: BTreeSet<(Address, Address)> = self.tally.sas.iter().map(|sa| sa.key.ends()).collect();
         let is_own = |id: FlowId, flow: &Flow| {
             let has_ends = flows.key(id).is_some_and(|key| tunnels.contains(&(key.src, key.dst)));
-            has_ends && flow.matched == 0 && flow.hidden * 2 > flow.packets()
+            has_ends && flow.matched == 0 && flow.is_hidden()
         };
         let own: Vec<FlowId> = flows.iter().filter(|(id, flow)| is_own(*id, flow)).map(|(id, _)| id).collect();
         for flow in own.into_iter().filter_map(|id| Some(std::mem::take(flows.get_mut(id)?))) {

@@ -39,6 +39,11 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) aside: BTreeMap<u32, u64>,
     /// Plaintext packets without counterpart of flows of which few others were found.
     pub(in crate::matching) sparse: BTreeMap<u32, u64>,
+    /// Packets without counterpart of flows of which hardly any was found, by SA: one pair that is wrong makes such a flow seem to be in the tunnel.
+    pub(in crate::matching) hardly: BTreeMap<u32, u64>,
+    /// Packets that the hosts behind the gateways had put into ESP or AH themselves, in flows that were not compared by order, whose lengths fit packets
+    /// out of the tunnel without counterpart; by SA.
+    pub(in crate::matching) customers: BTreeMap<u32, u64>,
     /// Those of a service of which few others were found, while the rest of its flow was: its port and its packets.
     pub(in crate::matching) unfound: BTreeMap<u32, (Service, u64)>,
     /// All plaintext packets that repeat one seen shortly before.
@@ -70,6 +75,9 @@ impl Losses {
                 *losses.uncovered.entry(*sa).or_default() += counts.uncovered;
                 *losses.aside.entry(*sa).or_default() += counts.aside;
                 *losses.repeated.entry(*sa).or_default() += counts.repeated;
+                if counts.is_hardly_found() {
+                    *losses.hardly.entry(*sa).or_default() += counts.unmatched;
+                }
             }
         }
         let others = flows.iter().filter(|(flow, _)| !flows.is_selected(*flow));

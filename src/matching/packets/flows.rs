@@ -73,6 +73,17 @@ impl Flow {
         self.matched + self.unmatched + self.clear + self.aside + self.uncovered
     }
 
+    /// Whether hardly any of its packets was found, and a wrong pair may be all that was.
+    pub(in crate::matching) const fn is_hardly_found(&self) -> bool {
+        const MISSED: u64 = 3;
+        self.unmatched >= MISSED && self.unmatched >= self.matched * MISSED
+    }
+
+    /// Whether most of its packets were in ESP, AH or the like before the gateway, so that they are not compared by order.
+    pub(in crate::matching) const fn is_hidden(&self) -> bool {
+        self.hidden * 2 > self.packets()
+    }
+
     /// Whether all that is known of a flow is that its packets were too big.
     pub(in crate::matching) const fn is_refused(&self) -> bool {
         self.refused > 0 && self.absent() == 0 && self.matched == 0 && self.clear == 0 && self.aside == 0

@@ -183,6 +183,7 @@ impl Matcher {
         if let Some(over) = over {
             self.temper(held, over, contradicted);
         }
+        self.doubt_hardly_found(held);
         self.doubt_named(held);
         self.doubt_parallel(held);
         for packet in &*held {

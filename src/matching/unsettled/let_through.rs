@@ -19,7 +19,10 @@ impl Matcher {
             return None;
         }
         let (gone, _) = losses.behind(at, None, None);
-        let gone = gone.filter(|gone| lost > gone.saturating_mul(TIMES).saturating_add(FEW))?;
+        // What the exit did not cover it did not show, and losses may all be of that time.
+        let uncovered = self.ends.as_ref().map_or(0, |ends| ends.uncovered);
+        let may_be = |gone: u64| gone.saturating_mul(TIMES).saturating_add(FEW).saturating_add(uncovered);
+        let gone = gone.filter(|gone| lost > may_be(*gone))?;
         let matched = losses.ends.as_ref()?.matched.get(&-1).copied().unwrap_or(0);
         let out = self.tally.sas.iter().filter(|own| own.encapsulated == Some(false));
         let pairs: u64 = out.map(|own| own.matched).sum();

@@ -117,10 +117,13 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     let flows = &tap.stream.tables.flows;
     let mut unanswered: Vec<(u64, Address, Address)> = Vec::new();
     let mut seen = Seen::default();
+    let mut are_others_answered = false;
     for (id, key) in flows.iter().filter(|(_, key)| key.inner && !key.dst.is_multicast()) {
         let back = crate::analysis::state::base::tables::FlowKey { src: key.dst, dst: key.src, inner: true };
         let Some(flow) = tap.stream.flows.get(id) else { continue };
-        if flow.count >= ENOUGH && flows.find(&back).is_none() {
+        if flows.find(&back).is_some() {
+            are_others_answered = true;
+        } else if flow.count >= ENOUGH {
             unanswered.push((flow.count, key.src, key.dst));
             seen.join(flow);
         }
@@ -136,16 +139,21 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         }
         Answers::Some => "",
     };
+    let others = if are_others_answered {
+        " Other hosts are answered, and logs, traps, flow exports and media need no answer."
+    } else {
+        ""
+    };
     let evidence = format!(
-        "{} inside the tunnel have no answer inside any {} back: {}.{counters} Whether the far side drops these packets or has no answer to \
+        "{} inside the tunnel have no answer inside any {} back: {}.{counters}{others} Whether the far side drops these packets or has no answer to \
          them, the wire cannot show; its counters (`#pkts decaps` of `show crypto ipsec sa`) can.",
         plural(seen.count, "packet"),
         if tap.sas.is_empty() { "tunnel" } else { "SA" },
         named(unanswered)
     );
     let draft = Draft::new("inner-one-way", evidence).seen(tap, &seen);
-    // Tunnels that protect nothing carry media and telemetry, which need no answer.
-    let draft = if tap.sas.is_empty() { draft.severity(Severity::Note) } else { draft };
+    // Tunnels that protect nothing carry media and telemetry, which need no answer, and so do those that others are answered through.
+    let draft = if tap.sas.is_empty() || are_others_answered { draft.severity(Severity::Note) } else { draft };
     findings.push(draft.done());
 }
 

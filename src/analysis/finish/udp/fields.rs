@@ -6,7 +6,7 @@ use super::may_be_foreign;
 use crate::analysis::finish::tap::SaView;
 use crate::analysis::state::sa::sas::SaState;
 use crate::analysis::state::sa::sizes::Sizes;
-use crate::model::{Address, SaKey, Spi};
+use crate::model::{Address, SaKey, Spi, Timestamp};
 use crate::transform::iv::IvPattern;
 
 /// The SPIs of one way, each with its least number and the lengths of its outer packets.
@@ -60,6 +60,21 @@ pub(super) fn spell_lengths(spis: &Lengths) -> bool {
 fn is_behind_a_length(spi: Spi, number: u32) -> bool {
     const CENTURY: std::ops::Range<u32> = 946_684_800..u32::MAX;
     if spi.0 >> 28 == 4 { number >> 30 == 2 } else { CENTURY.contains(&number) }
+}
+
+/// Whether a first word is the second of its first packet, or the word behind the number the second of each packet: traffic generators (iperf3)
+/// and exports of flows (NetFlow, RFC 3954 section 5.1) tell the time there. Of random SPIs one in seven million does.
+pub(super) fn tells_the_time(spi: Spi, state: &SaState) -> bool {
+    /// How far clocks may be apart, in seconds.
+    const APART: i64 = 300;
+    /// Fewer words may be near by chance.
+    const LEAST: usize = 3;
+    let Some(ends) = state.seen.ends() else { return false };
+    let second = |time: Timestamp| time.ns().map(|ns| ns.div_euclid(1_000_000_000));
+    let (Some(first), Some(last)) = (second(ends.first_time), second(ends.last_time)) else { return false };
+    let samples = state.evidence.ivs();
+    let near = |word: u64, last: i64| (first - APART..=last + APART).contains(&(word as i64));
+    near(spi.0.into(), first) || samples.len() >= LEAST && samples.iter().all(|sample| near(sample.octets >> 32, last))
 }
 
 /// Whether the payload after the number is a structure, text or samples in clear. Ciphertext and IP packets in ESP-NULL are not.

@@ -1,16 +1,19 @@
 //! How far apart the two plaintext sides show a packet. Of packets that are equal to others one may be taken for the next, after a lost one, so that
 //! theirs is the distance of two packets.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 
 use super::{EndToEnd, Waiting};
+use crate::matching::content::identity::Identity;
+use crate::matching::content::queue::Queue;
 use crate::matching::limits::ON_ITS_WAY_NS;
+use crate::matching::packets::reach::Reach;
 
 /// Contents of the latest pairs.
 #[derive(Debug, Default)]
-pub(super) struct SeenContents {
+struct SeenContents {
     latest: HashSet<u64, FixedState>,
     before: HashSet<u64, FixedState>,
 }
@@ -20,7 +23,7 @@ impl SeenContents {
     const MOST: usize = 1 << 16;
 
     /// Takes in the content of a pair; whether one of the latest had the same.
-    pub(super) fn is_again(&mut self, key: u64) -> bool {
+    fn is_again(&mut self, key: u64) -> bool {
         let is_again = self.before.contains(&key);
         if !self.latest.insert(key) {
             return true;
@@ -30,24 +33,170 @@ impl SeenContents {
         }
         is_again
     }
+
+    fn contains(&self, key: u64) -> bool {
+        self.latest.contains(&key) || self.before.contains(&key)
+    }
+}
+
+/// How far apart the two sides show packets of which no other is equal.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    /// Of most of them.
+    usual: Reach,
+    /// Content and difference of those that are further apart, or less far: should an equal packet come, one may have been taken for the other.
+    outlying: VecDeque<(u64, i64)>,
+    seen: SeenContents,
+}
+
+impl Apart {
+    /// Pairs that show what is usual.
+    const ENOUGH: usize = 24;
+    /// Pairs after which what lies out no longer does: a queue has filled, or a clock was set.
+    const MOST: usize = 64;
+    /// Differences that nothing tells apart, in nanoseconds.
+    const NEAR_NS: i64 = 100_000;
+
+    /// Takes in a pair; whether none of the latest was equal. `more`: an equal packet waits.
+    pub(super) fn add(&mut self, key: u64, later_ns: i64, more: bool) -> bool {
+        if self.seen.is_again(key) {
+            self.outlying.retain(|(own, _)| *own != key);
+            return false;
+        }
+        if more {
+            return false;
+        }
+        if self.around().is_some_and(|(least, most)| (least..=most).contains(&later_ns)) {
+            self.usual.add(later_ns, true);
+            return true;
+        }
+        self.outlying.push_back((key, later_ns));
+        if self.usual.is_proved() {
+            let evicted = (self.outlying.len() > Self::MOST).then(|| self.outlying.pop_front()).flatten();
+            evicted.into_iter().for_each(|(_, later_ns)| self.usual.add(later_ns, true));
+        } else if self.outlying.len() >= Self::ENOUGH {
+            self.begin();
+        }
+        true
+    }
+
+    /// Takes the first pairs for usual ones, but for those that lie out.
+    fn begin(&mut self) {
+        let mut sorted: Vec<i64> = self.outlying.iter().map(|(_, later_ns)| *later_ns).collect();
+        sorted.sort_unstable();
+        let quarter = sorted.len() / 4;
+        let (Some(low), Some(high)) = (sorted.get(quarter), sorted.get(sorted.len() - 1 - quarter)) else { return };
+        let slack = high.saturating_sub(*low).saturating_mul(4).max(Self::NEAR_NS);
+        let usual = low.saturating_sub(slack)..=high.saturating_add(slack);
+        for (key, later_ns) in std::mem::take(&mut self.outlying) {
+            if usual.contains(&later_ns) {
+                self.usual.add(later_ns, true);
+            } else {
+                self.outlying.push_back((key, later_ns));
+            }
+        }
+    }
+
+    /// Differences as usual lately, and a little beyond.
+    fn around(&self) -> Option<(i64, i64)> {
+        let (least, _, most) = self.usual.lately().filter(|_| self.usual.is_proved())?;
+        let slack = most.saturating_sub(least).max(Self::NEAR_NS);
+        Some((least.saturating_sub(slack), most.saturating_add(slack)))
+    }
+
+    /// Takes a packet that waits on the other side and is this one, which is due there. One that is not due may be another of the same content:
+    /// it waits on, as do all that are far from due.
+    pub(super) fn take(
+        &self,
+        queue: &mut Queue<Waiting>,
+        identity: Identity,
+        due: Option<i64>,
+    ) -> Option<(Waiting, bool)> {
+        let around = self.around().zip(due).map(|((least, most), due)| (most.saturating_sub(least) / 2 + 1, due));
+        queue.take_if(
+            identity,
+            due,
+            |waiting| waiting.ns,
+            |waiting, more| {
+                let off = around.map(|(within, due)| (waiting.ns.saturating_sub(due).saturating_abs(), within));
+                off.is_none_or(|(off, within)| off <= within || off < ON_ITS_WAY_NS && !more && !self.knows(identity))
+            },
+        )
+    }
+
+    /// Whether enough pairs are there.
+    pub(super) fn is_proved(&self) -> bool {
+        self.usual.is_proved()
+    }
+
+    /// Whether a packet of which an equal one was seen is so far from the usual time that it is another. Others are the pair of what is equal.
+    fn is_another(&self, identity: Identity, later_ns: i64) -> bool {
+        let is_far = |(least, most): (i64, i64)| {
+            let slack = most.saturating_sub(least).max(ON_ITS_WAY_NS);
+            !(least.saturating_sub(slack)..=most.saturating_add(slack)).contains(&later_ns)
+        };
+        self.is_proved() && self.knows(identity) && self.ever().is_some_and(is_far)
+    }
+
+    /// Whether one of the latest pairs had this content.
+    pub(super) fn knows(&self, identity: Identity) -> bool {
+        self.seen.contains(identity.key)
+    }
+
+    /// Least and greatest difference.
+    fn ever(&self) -> Option<(i64, i64)> {
+        let outlying = self.outlying.iter().map(|(_, later_ns)| (*later_ns, *later_ns));
+        outlying.chain(self.usual.ever()).reduce(|(least, most), (low, high)| (least.min(low), most.max(high)))
+    }
 }
 
 impl EndToEnd {
     /// By how much the far timestamps are usually later, where enough packets without equals say so.
     pub(super) fn usual(&self) -> Option<i64> {
-        self.reach.lately().filter(|_| self.reach.is_proved()).map(|(_, usual, _)| usual)
+        let own = if self.apart.is_proved() { &self.apart.usual } else { &self.reach };
+        own.lately().filter(|_| own.is_proved()).map(|(_, usual, _)| usual)
     }
 
     /// Least and greatest difference of the timestamps of a packet on both sides: of packets without equals, where enough say so.
     pub(super) fn reach(&self) -> (i64, i64) {
-        let own = if self.apart.is_proved() { &self.apart } else { &self.reach };
-        own.ever().unwrap_or((-ON_ITS_WAY_NS, ON_ITS_WAY_NS))
+        let own = if self.apart.is_proved() { self.apart.ever() } else { self.reach.ever() };
+        own.unwrap_or((-ON_ITS_WAY_NS, ON_ITS_WAY_NS))
     }
 
     /// By how much the far timestamps of a flow are later, at least, usually and at most.
     pub(super) fn later(&mut self, packet: &Waiting) -> Option<(i64, i64, i64)> {
         let all = self.reach.lately();
         self.flow(packet).and_then(|(_, flow)| flow.reach.lately()).or(all)
+    }
+
+    /// A packet of the near side waits no longer: an equal one of the far side that waits, too, is its pair, unless others show that it is another.
+    pub(super) fn leave_plain(&mut self, (identity, packet): (Identity, Waiting)) {
+        let due = self.usual().map(|later| packet.ns.saturating_add(later));
+        let fits = |other: &Waiting, _| !self.apart.is_another(identity, other.ns.saturating_sub(packet.ns));
+        match self.exit.take_if(identity, due, |waiting| waiting.ns, fits) {
+            Some((other, more)) => self.pair(packet, other, (identity, more)),
+            None => self.only_plain(&packet),
+        }
+    }
+
+    /// The same of the far side.
+    pub(super) fn leave_exit(&mut self, (identity, packet): (Identity, Waiting)) {
+        let due = self.usual().map(|later| packet.ns.saturating_sub(later));
+        let fits = |other: &Waiting, _| !self.apart.is_another(identity, packet.ns.saturating_sub(other.ns));
+        match self.plain.take_if(identity, due, |waiting| waiting.ns, fits) {
+            Some((other, more)) => self.pair(other, packet, (identity, more)),
+            None => self.only_exit(&packet),
+        }
+    }
+
+    /// No packet waits any longer. Those without equals come first: they tell the times of the others.
+    pub(super) fn leave_all(&mut self) {
+        let plain: Vec<(Identity, Waiting)> = self.plain.drain().collect();
+        let (known, single): (Vec<_>, Vec<_>) =
+            plain.into_iter().partition(|(identity, _)| self.apart.knows(*identity));
+        single.into_iter().chain(known).for_each(|packet| self.leave_plain(packet));
+        let exit: Vec<(Identity, Waiting)> = self.exit.drain().collect();
+        exit.into_iter().for_each(|packet| self.leave_exit(packet));
     }
 }
 

@@ -86,6 +86,20 @@ pub(in crate::matching) fn sparse(missed: u64) -> Undetermined {
     }
 }
 
+/// Packets that hosts behind the gateways had encrypted themselves.
+pub(in crate::matching) fn customers(count: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} plaintext packets are in ESP, AH or another tunnel of hosts behind the gateways, which is not compared by order, and packets in the \
+             tunnel without counterpart have the lengths for them"
+        )
+        .into(),
+        decide: "the keys (--config), or the counters of the gateway".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Plaintext packets of a port of which few or none were found in the tunnel, while others of the same addresses were.
 pub(in crate::matching) fn unserved(port: u16, missed: u64) -> Undetermined {
     Undetermined {

@@ -26,6 +26,9 @@ struct LeftOfLane {
 }
 
 impl LeftOfLane {
+    /// Guesses that say nothing of other pairs.
+    const FEW: u64 = 4;
+
     /// Whether packets of both sides have no counterpart, more than strays: some of them may be each other.
     const fn is_crossed(self) -> bool {
         /// A number, and a share of the others as 1 in N.
@@ -38,10 +41,14 @@ impl LeftOfLane {
 
     /// Whether so many pairs are guesses that the others may be their neighbours, too.
     const fn is_guessed(self) -> bool {
-        /// A number, and a share of the pairs as 1 in N.
-        const FEW: u64 = 4;
+        /// A share of the pairs as 1 in N.
         const OF: u64 = 16;
-        self.guesses > FEW && self.guesses * OF > self.pairs
+        self.guesses > Self::FEW && self.guesses * OF > self.pairs
+    }
+
+    /// Whether more than two thirds of the pairs are guesses: then so are the others, which only look better.
+    const fn is_mostly_guessed(self) -> bool {
+        self.guesses > Self::FEW && self.guesses * 3 > self.pairs * 2
     }
 }
 
@@ -85,6 +92,30 @@ impl LeftOfLanes {
 }
 
 impl Matcher {
+    /// Takes pairs by order for guesses that are all that was found of flows, while most packets without counterpart are of others, which go past the
+    /// tunnel: chance may have made them.
+    pub(in crate::matching) fn doubt_hardly_found(&self, held: &mut [Tunnelled]) {
+        /// How sure such a pair is at most.
+        const BY_CHANCE: f32 = 0.4;
+        let flows = &self.ledger.flows;
+        let (inside, past) = flows.iter().fold((0, 0), |(inside, past), (id, flow)| match flow.matched {
+            0 => (inside, past + flow.unmatched),
+            _ if flows.is_selected(id) => (inside + flow.unmatched, past),
+            _ => (inside, past + flow.unmatched),
+        });
+        if past <= inside {
+            return;
+        }
+        for packet in held {
+            if let TunnelledFate::Paired(pairing) = &mut packet.fate
+                && pairing.basis == PairBasis::Order
+                && flows.get(pairing.plain.flow).is_hardly_found()
+            {
+                pairing.confidence = pairing.confidence.min(BY_CHANCE);
+            }
+        }
+    }
+
     /// Lowers the confidence of pairs by order in lanes where many pairs fit as well when they are shifted, where packets of both sides are
     /// left over, or where times contradict each other.
     pub(in crate::matching) fn temper(&self, held: &mut [Tunnelled], over: LeftOfLanes, contradicted: bool) {
@@ -99,22 +130,22 @@ impl Matcher {
         }
         // Which of the frames came first that share a timestamp, their order in the file does not tell.
         let shuffled = self.ledger.coarseness > 0 && self.plain.late + self.tunnel.late > 0;
-        let is_doubted = |lane: usize| {
-            contradicted
-                || self.proofs.get(lane).is_some_and(Proof::is_open)
-                || shuffled
-                || left.get(lane).is_some_and(|left| left.is_crossed() || left.is_guessed())
+        let most = |lane: usize| {
+            let left = left.get(lane).copied().unwrap_or_default();
+            let is_open = self.proofs.get(lane).is_some_and(Proof::is_open);
+            let is_doubted = contradicted || is_open || shuffled || left.is_crossed() || left.is_guessed();
+            if left.is_mostly_guessed() { Some(GUESSED) } else { is_doubted.then_some(IN_DOUBT) }
         };
-        let doubted = [0, 1].map(is_doubted);
-        if doubted == [false; 2] {
+        let most = [0, 1].map(most);
+        if most == [None; 2] {
             return;
         }
         for packet in held {
             if let TunnelledFate::Paired(pairing) = &mut packet.fate
                 && pairing.basis == PairBasis::Order
-                && self.order.lane(packet.sa).and_then(|lane| doubted.get(lane)) == Some(&true)
+                && let Some(most) = self.order.lane(packet.sa).and_then(|lane| *most.get(lane)?)
             {
-                pairing.confidence = pairing.confidence.min(IN_DOUBT);
+                pairing.confidence = pairing.confidence.min(most);
             }
         }
     }

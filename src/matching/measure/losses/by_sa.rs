@@ -81,17 +81,27 @@ impl Losses {
         let carried = (0..).zip(&tally.sas).filter(|(_, sa)| sa.is_by_order() && sa.alone > FEW);
         let is_left_out = |id: FlowId| !flows.is_selected(id) && flows.get(id).clear == 0;
         let left = ledger.missed.iter().filter(|((id, _), _)| is_left_out(*id));
-        let left: Vec<(FlowKey, u32, u64)> =
-            left.filter_map(|((id, bytes), count)| Some((flows.key(*id)?, *bytes, *count))).collect();
+        let left: Vec<(FlowKey, u32, u64, bool)> = left
+            .filter_map(|((id, bytes), count)| Some((flows.key(*id)?, *bytes, *count, flows.get(*id).is_hidden())))
+            .collect();
         for (at, sa) in carried {
             let (Some(src), Some(dst), Some(mapping)) = (sa.src, sa.dst, sa.mapping) else { continue };
             let (src, dst) = (src.site(), dst.site());
             let mut lengths: BTreeMap<u32, u64> = BTreeMap::new();
-            for (_, bytes, count) in left.iter().filter(|(key, ..)| src.covers(key.src) && dst.covers(key.dst)) {
-                *lengths.entry(mapping.esp(*bytes).unwrap_or(0)).or_default() += count;
+            let mut hidden: BTreeMap<u32, u64> = BTreeMap::new();
+            for (_, bytes, count, is_hidden) in
+                left.iter().filter(|(key, ..)| src.covers(key.src) && dst.covers(key.dst))
+            {
+                let esp = mapping.esp(*bytes).unwrap_or(0);
+                *lengths.entry(esp).or_default() += count;
+                *hidden.entry(esp).or_default() += if *is_hidden { *count } else { 0 };
             }
             let plain: u64 = lengths.values().sum();
             let unpaired = |esp: &u32| sa.alone_frames.lengths.get(esp).copied().unwrap_or(0);
+            let customers = hidden.iter().map(|(esp, count)| (*count).min(unpaired(esp))).sum();
+            if sa.encapsulated == Some(false) && customers > 0 {
+                self.customers.insert(at, customers);
+            }
             let others: u64 = lengths.iter().map(|(esp, count)| count.saturating_sub(unpaired(esp))).sum();
             let tunnelled = alone.get(&sa.key.ends()).copied().unwrap_or(0);
             let is_alike = plain * 2 >= tunnelled && plain * 2 <= tunnelled * 3;

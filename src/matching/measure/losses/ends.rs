@@ -181,10 +181,16 @@ impl EndLosses {
         /// Packets that change nothing, and their share of those that are known, as 1 in N.
         const FEW: u64 = 2;
         const OF: u64 = 10;
+        // Where each packet of the tunnel has its counterpart, or is one of those that are known to be lost, other flows take another way.
+        let alone = |way: i8| -> u64 {
+            let own = flows.tally.sas.iter().filter(|sa| sa.encapsulated != Some(way < 0));
+            own.map(|sa| sa.alone).sum()
+        };
         let is_partial = |way: i8| {
             let count = unassigned.get(&way).copied().unwrap_or(0);
-            let all = self.ways.get(&way).map_or(0, |(lost, _)| *lost);
-            count > FEW && count.saturating_mul(OF) > all.saturating_sub(count)
+            let known = self.ways.get(&way).map_or(0, |(lost, _)| *lost).saturating_sub(count);
+            let explained = if way < 0 { known + FEW } else { FEW };
+            count > FEW && count.saturating_mul(OF) > known && alone(way) > explained
         };
         let is_untold =
             |way: i8, sa: Option<u32>| is_partial(way) || way < 0 && sa.is_some_and(|sa| self.elsewhere.contains(&sa));
