@@ -45,6 +45,7 @@ pub(crate) fn findings(
     findings.extend(copies("plaintext side", &report.plain));
     findings.extend(report.exit.as_ref().and_then(|exit| copies("exit", exit)));
     findings.extend(holes(silent));
+    findings.extend(of_no_sa(report));
     findings.extend(ends(report));
     findings.extend(nothing(report));
     sort(&mut findings);
@@ -144,6 +145,24 @@ fn behind(report: &MatchReport, direction: &Direction, named: &NamedFrames) -> O
     );
     let frames = named.lost(report, &direction.sa, LossPlace::BehindTunnel, lost);
     Some(Draft::new("match-loss-behind", evidence).of(direction.sa.clone()).count(lost).named(frames, lost).done())
+}
+
+/// Packets that were lost from the plain side to the exit behind the tunnel's tap, of which nothing tells the SA.
+fn of_no_sa(report: &MatchReport) -> Option<Finding> {
+    let end = report.ends.iter().find(|end| end.way == EndsWay::PlainToExit && end.loss_pct.is_some())?;
+    let own = || report.directions.iter().filter(|own| own.way == TunnelWay::Encapsulated);
+    let is_untold = own().next().is_some() && own().all(|own| own.lost_end_to_end.is_none());
+    let before: u64 = own().map(|own| own.lost_before_tunnel).sum::<Option<u64>>().filter(|_| is_untold)?;
+    let (lost, all) = (end.lost.saturating_sub(before), end.matched + end.lost);
+    (lost > 0).then(|| {
+        let evidence = format!(
+            "{} of {all} from the plain side ({}) did not reach the exit tap; which SA carried them, or whether they took another way, is not \
+             determined.",
+            plural(lost, "packet"),
+            percent(lost, all)
+        );
+        Draft::new("match-loss-behind", evidence).count(lost).done()
+    })
 }
 
 /// Packets that were lost from the exit to the plain side before the tunnel's tap, or wherever where pairs do not tell.

@@ -14,6 +14,8 @@ const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 10);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 20);
 /// A host behind a third gateway, and that gateway.
 const FARTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 3, 30);
+const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 50);
+const OTHER_FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 50);
 const R3: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 3);
 const PACKETS: u32 = 600;
 const GAP: u64 = 3_000_000;
@@ -360,6 +362,46 @@ fn heartbeats_are_taken_for_no_later_ones() {
     }
 }
 
+/// Hosts that reach the other site by another line, and lose packets there, are none of the tunnel's, of which each packet is known.
+#[test]
+fn another_line_hides_no_losses() {
+    let (mut trips, mut noise) = (trips(36), Noise(37));
+    for own in trips.iter_mut().skip(20) {
+        own.shown[if own.there { EXIT } else { PLAIN }] = noise.below(20) > 0;
+    }
+    let lost_of = |trips: &[Trip], there: bool| {
+        let own = trips.iter().filter(|trip| trip.there == there && trip.shown[TUNNEL]);
+        Some(own.filter(|trip| !trip.shown[if there { EXIT } else { PLAIN }]).count() as u64)
+    };
+    let (there, back) = (lost_of(&trips, true), lost_of(&trips, false));
+    for at in 0..PACKETS / 2 {
+        for there in [true, false] {
+            let (src, dst) = if there { (OTHER, OTHER_FAR) } else { (OTHER_FAR, OTHER) };
+            let frame = build::udp(src, dst, (20_003, 20_004), at as u16, &noise.bytes(300));
+            let ns = START + u64::from(at) * 2 * GAP + GAP / 3;
+            let mut shown = [true, false, true];
+            shown[if there { EXIT } else { PLAIN }] = at < 20 || noise.below(20) > 0;
+            trips.push(Trip { there, at, ns, frame, shown, spi: 0x1001, number: 0 });
+        }
+    }
+    let report = report("another-line", &trips, None);
+    assert_eq!(lost(&report, "1001"), [Some(0), there, there]);
+    assert_eq!(lost(&report, "2001"), [Some(0), back, back]);
+}
+
+/// The line fails when the exit's capture has ended: what it does not cover says nothing against losses there.
+#[test]
+fn losses_after_the_end_of_the_exit_are_not_denied() {
+    let mut trips = trips_of(2_000, 38);
+    for own in &mut trips {
+        own.shown[EXIT] = own.at < 1_890;
+        own.shown[PLAIN] = own.there || !(1_880..1_980).contains(&own.at) || own.at % 2 == 0;
+    }
+    let gone = trips.iter().filter(|trip| !trip.shown[PLAIN]).count() as u64;
+    let report = report("after-the-exit", &trips, None);
+    assert_eq!(lost(&report, "2001")[1], Some(gone), "{:#}", direction(&report, "2001")["undetermined"]);
+}
+
 /// An exit that shows one way says nothing of the other, for none of the SAs that carried it.
 #[test]
 fn an_exit_of_one_way_says_nothing_of_either_sa() {
@@ -392,6 +434,9 @@ fn losses_of_parallel_sas_are_of_none_of_them() {
         assert_eq!(lost(&report, spi)[2], None, "{spi}");
     }
     assert_eq!(items(&report, "ends").iter().map(|end| end["lost"].as_u64()).max(), Some(Some(24)));
+    assert!(items(&report, "lost").iter().all(|lost| lost["sa"].is_null()), "{:#}", report["lost"]);
+    let said = warnings(&report);
+    assert!(said.len() == 1 && said[0].starts_with("24 packets of 600 from the plain side"), "{said:?}");
 }
 
 /// An exit at one site says nothing of what comes from another.

@@ -160,7 +160,7 @@ impl Losses {
         bytes: Option<u32>,
         before: Option<u64>,
     ) -> (Option<u64>, Option<u64>) {
-        let is_told = |ends: &&EndLosses| !ends.open.contains_key(&sa) && !ends.untold.contains(&sa);
+        let is_told = |ends: &&EndLosses| !ends.open.contains_key(&sa) && !ends.is_untold(sa);
         let Some(ends) = self.ends.as_ref().filter(is_told) else { return (None, None) };
         // Of an SA without flows nothing is known.
         let Some(all) = ends.lost.get(&sa).copied() else { return (None, None) };

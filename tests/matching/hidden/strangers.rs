@@ -104,3 +104,55 @@ fn what_leaves_past_the_tunnel_may_be_most_of_all() {
         assert_eq!((number(own, "matched"), own["loss_pct"].as_f64()), (PACKETS, Some(0.0)), "{own:#}");
     }
 }
+
+/// The same both ways, of a few lengths: one packet in the place of another makes no loss of all others of its flow, and no latency.
+#[test]
+fn flows_past_the_tunnel_are_not_lost_for_one_wrong_pair() {
+    const PAST: u32 = 4_000;
+    const SLOWER: u64 = 8;
+    for seed in 100..104 {
+        let mut noise = Noise(seed);
+        let mut sent = load(&mut noise, Shown::Opaque);
+        for (packet, own) in sent.iter_mut().enumerate() {
+            let (src, dst) = if own.there { (NEAR, FAR) } else { (FAR, NEAR) };
+            let bytes = if noise.below(2) == 0 { 24 } else { 1_372 };
+            let content = noise.bytes(bytes);
+            own.clear = build::udp(src, dst, (20_001, 20_002), packet as u16, &content);
+            own.ns = START + noise.below(PACKETS * GAP * SLOWER);
+        }
+        for packet in 0..PAST {
+            let host = Ipv4Addr::new(10, 0, 1, 10 + noise.below(20) as u8);
+            let other = Ipv4Addr::new(203, 0, 113, 1 + noise.below(200) as u8);
+            let (src, dst) = if packet % 2 == 0 { (host, other) } else { (other, host) };
+            let bytes = if noise.below(2) == 0 { 24 } else { 1_372 };
+            let content = noise.bytes(bytes);
+            let clear = build::udp(src, dst, (30_001, 4_433), packet as u16, &content);
+            let ns = START + noise.below(PACKETS * GAP * SLOWER);
+            sent.push(Sent { there: true, ns, clear, shown: Shown::Opaque, on_plain: true, lost: true, delay: WAY });
+        }
+        let (plain, tunnel) = captures("wrong-pair", sent, |ns| ns);
+        let report = json(&plain, &tunnel, &[]);
+        assert!(!has_loss(&report), "{seed}: {:#}", report["findings"]);
+        for own in items(&report, "directions") {
+            assert!(at(own, "latency_ns.max").as_u64().is_none_or(|most| most < 2 * WAY), "{seed}: {own:#}");
+        }
+    }
+}
+
+/// What hosts behind the gateways encrypted themselves is not compared by order: what the plain tap shows of it is not lost.
+#[test]
+fn esp_of_customers_in_an_opaque_tunnel_is_not_lost() {
+    let mut noise = Noise(75);
+    let mut sent = load(&mut noise, Shown::Opaque);
+    let back = (1..).zip(&mut sent).filter(|(number, own)| number % 40 < 2 && !own.there);
+    for (number, own) in back {
+        own.clear = build::esp(FAR, NEAR, 0x0dd1, number, &noise.bytes(own.clear.len().next_multiple_of(4)));
+    }
+    sent.iter_mut().skip(25).step_by(8).for_each(|own| own.lost = !own.there);
+    let lost = sent.iter().filter(|own| own.lost).count() as u64;
+    assert!(lost > 90, "{lost}");
+    let (plain, tunnel) = captures("customers-hidden", sent, |ns| ns);
+    let report = json(&plain, &tunnel, &[]);
+    let told = direction(&report, false)["lost_behind_tunnel"].as_u64();
+    assert!(told.is_none_or(|told| told.abs_diff(lost) <= 2), "{told:?} for {lost}");
+}

@@ -24,7 +24,7 @@ pub(in crate::matching) struct EndLosses {
     unseen: BTreeMap<u32, u64>,
     unseen_ways: BTreeMap<i8, u64>,
     /// SAs of which nothing tells how many of the packets of their flows they lost.
-    pub(super) untold: BTreeSet<u32>,
+    untold: BTreeSet<u32>,
     /// Packets that may have been lost or not, by SA and by way.
     pub(in crate::matching) open: BTreeMap<u32, u64>,
     pub(in crate::matching) open_ways: BTreeMap<i8, u64>,
@@ -198,6 +198,11 @@ impl EndLosses {
         let untold: Vec<u32> =
             ways.filter(|(_, (way, sa))| is_untold(*way, *sa)).flat_map(|(at, _)| flows.carriers(at)).collect();
         self.untold.extend(untold);
+    }
+
+    /// Whether nothing tells how many of the packets of its flows an SA lost, nor which.
+    pub(in crate::matching) fn is_untold(&self, sa: u32) -> bool {
+        self.untold.contains(&sa)
     }
 
     /// Leaves open what SAs and ways lost where more packets of theirs go to where the tap does not look than were lost on the way to what it shows. Fewer
