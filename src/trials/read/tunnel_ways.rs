@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::flows::Flow;
+use super::one_end::BothDirections;
 use super::tunnel_reading::{Hop, ReadingRules, StreamFrame, TapStream, WayReading};
 use super::{Place, Taps};
 use crate::model::trials::Direction;
@@ -14,8 +15,14 @@ use crate::trials::limits::{ANCHOR_NS, BACKGROUND};
 const NEAR: usize = 0;
 const FAR: usize = 2;
 
-/// Which way each direction of the tunnel goes, and the pairs of which nothing tells it.
-pub(super) fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> (Vec<Direction>, Vec<(usize, usize)>) {
+/// Which way each direction of the tunnel goes, and the pairs of which nothing tells it. `told`: what is known already of the directions of
+/// one pair.
+pub(super) fn tunnels(
+    taps: &Taps,
+    lanes: &[Direction],
+    one_clock: bool,
+    told: Option<BothDirections>,
+) -> (Vec<Direction>, Vec<(usize, usize)>) {
     let directions = &taps.place(Place::Middle).directions;
     let starts = |way: Direction, place: usize| -> Vec<(i64, u16)> {
         let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
@@ -57,8 +64,20 @@ pub(super) fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> (Vec
         if let Some(back) = back.filter(|back| *back > at) {
             let sum = scores.get(at).copied().unwrap_or(0).saturating_sub(scores.get(back).copied().unwrap_or(0));
             let visible = !way.inside.is_empty() || directions.get(back).is_some_and(|back| !back.inside.is_empty());
-            let own = if visible { 0 } else { read_as(taps, lanes, (at, back), one_clock) };
-            let sum = if own == 0 { sum } else { own };
+            let (own, is_open) = match told {
+                Some(BothDirections::Known { fwd, .. }) if fwd == at => (1, false),
+                Some(BothDirections::Known { fwd, .. }) if fwd == back => (-1, false),
+                Some(BothDirections::Open(one, other)) if (one, other) == (at, back) => (0, true),
+                _ if visible => (0, false),
+                _ => (read_as(taps, lanes, (at, back), one_clock), false),
+            };
+            let sum = if is_open {
+                0
+            } else if own == 0 {
+                sum
+            } else {
+                own
+            };
             if sum == 0 {
                 open.push((at, back));
             }
@@ -100,7 +119,7 @@ pub(super) fn comes_out(taps: &Taps, one_clock: bool) -> i64 {
 }
 
 /// What is known of the taps. `counts`: whether all packets of a way are in one direction of the tunnel.
-fn rules(taps: &Taps, one_clock: bool, counts: bool) -> ReadingRules {
+pub(super) fn rules(taps: &Taps, one_clock: bool, counts: bool) -> ReadingRules {
     let grain = taps.tap.iter().map(|tap| tap.grain.step()).max().unwrap_or(0);
     ReadingRules { one_clock, grain, whole: !taps.is_thinned(), counts }
 }
@@ -132,7 +151,7 @@ fn read_as(taps: &Taps, lanes: &[Direction], (at, back): (usize, usize), one_clo
 }
 
 /// The busy flows that go one way at a tap, and whether the tap may show each of their frames twice.
-fn in_clear(taps: &Taps, lanes: &[Direction], way: Direction, place: Place) -> (TapStream, bool) {
+pub(super) fn in_clear(taps: &Taps, lanes: &[Direction], way: Direction, place: Place) -> (TapStream, bool) {
     let peak = |flow: &Flow| flow.at.get(place as usize).map_or(0, |at| at.peak);
     // What passes one side alone is not of the tunnel: a gateway answers for itself.
     let ends =
@@ -162,7 +181,7 @@ fn in_clear(taps: &Taps, lanes: &[Direction], way: Direction, place: Place) -> (
 }
 
 /// Frames of a direction of the tunnel.
-fn in_tunnel(taps: &Taps, index: usize) -> impl Iterator<Item = StreamFrame> {
+pub(super) fn in_tunnel(taps: &Taps, index: usize) -> impl Iterator<Item = StreamFrame> {
     let tap = taps.place(Place::Middle);
     let ends = tap.directions.get(index).map(|way| (way.src, way.dst));
     let is_own = move |stream: u16| tap.sas.get(usize::from(stream)).map(|sa| (sa.src, sa.dst)) == ends;
