@@ -24,18 +24,9 @@ pub(super) fn tunnels(
     told: Option<BothDirections>,
 ) -> (Vec<Direction>, Vec<(usize, usize)>) {
     let directions = &taps.place(Place::Middle).directions;
-    let starts = |way: Direction, place: usize| -> Vec<(i64, u16)> {
-        let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
-        let busiest = of.max_by_key(|(lane, _)| lane.at.get(place).map_or(0, |at| at.packets));
-        let starts =
-            busiest.and_then(|(lane, _)| lane.at.get(place)).map(|at| at.starts.as_slice()).unwrap_or_default();
-        starts.iter().take(96).map(|t| (*t, 0)).collect()
-    };
-    let packets = |way: Direction| -> u64 {
-        let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
-        of.map(|(lane, _)| lane.at.iter().map(|at| at.packets).max().unwrap_or(0)).sum()
-    };
-    let plain = [Direction::Fwd, Direction::Rev].map(|way| (starts(way, NEAR), starts(way, FAR), packets(way)));
+    let starts = |way: Direction, place: usize| begins(taps, lanes, way, place);
+    let plain =
+        [Direction::Fwd, Direction::Rev].map(|way| (starts(way, NEAR), starts(way, FAR), packets(taps, lanes, way)));
     let score = |index: usize| -> i64 {
         let Some(way) = directions.get(index) else { return 0 };
         let inside: i64 = way
@@ -55,8 +46,7 @@ pub(super) fn tunnels(
         let rev = agree(rev_far, &own, one_clock) + agree(&own, rev_near, one_clock);
         fwd - rev
     };
-    let [(_, _, fwd), (_, _, rev)] = &plain;
-    let busier = fwd >= rev;
+    let busier = plain[0].2 >= plain[1].2;
     let mut scores: Vec<i64> = (0..directions.len()).map(score).collect();
     let mut open = Vec::new();
     for (at, way) in directions.iter().enumerate() {
@@ -64,19 +54,12 @@ pub(super) fn tunnels(
         if let Some(back) = back.filter(|back| *back > at) {
             let sum = scores.get(at).copied().unwrap_or(0).saturating_sub(scores.get(back).copied().unwrap_or(0));
             let visible = !way.inside.is_empty() || directions.get(back).is_some_and(|back| !back.inside.is_empty());
-            let (own, is_open) = match told {
-                Some(BothDirections::Known { fwd, .. }) if fwd == at => (1, false),
-                Some(BothDirections::Known { fwd, .. }) if fwd == back => (-1, false),
-                Some(BothDirections::Open(one, other)) if (one, other) == (at, back) => (0, true),
-                _ if visible => (0, false),
-                _ => (read_as(taps, lanes, (at, back), one_clock), false),
-            };
-            let sum = if is_open {
-                0
-            } else if own == 0 {
-                sum
-            } else {
-                own
+            let sum = match told {
+                Some(BothDirections::Known { fwd, .. }) if fwd == at => 1,
+                Some(BothDirections::Known { fwd, .. }) if fwd == back => -1,
+                Some(BothDirections::Open(one, other)) if (one, other) == (at, back) => 0,
+                _ if visible => sum,
+                _ => Some(read_as(taps, lanes, (at, back), one_clock)).filter(|own| *own != 0).unwrap_or(sum),
             };
             if sum == 0 {
                 open.push((at, back));
@@ -93,6 +76,20 @@ pub(super) fn tunnels(
         }
     }
     (scores.iter().map(|score| if *score < 0 { Direction::Rev } else { Direction::Fwd }).collect(), open)
+}
+
+/// Packets of one way, at the tap that shows most of each pair of addresses.
+fn packets(taps: &Taps, lanes: &[Direction], way: Direction) -> u64 {
+    let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
+    of.map(|(lane, _)| lane.at.iter().map(|at| at.packets).max().unwrap_or(0)).sum()
+}
+
+/// Beginnings of bunches of the busiest pair of addresses of one way at a tap.
+fn begins(taps: &Taps, lanes: &[Direction], way: Direction, place: usize) -> Vec<(i64, u16)> {
+    let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
+    let busiest = of.max_by_key(|(lane, _)| lane.at.get(place).map_or(0, |at| at.packets));
+    let starts = busiest.and_then(|(lane, _)| lane.at.get(place)).map(|at| at.starts.as_slice()).unwrap_or_default();
+    starts.iter().take(96).map(|t| (*t, 0)).collect()
 }
 
 /// Whether the load of one way comes out of the tunnel, above 0, where it alone is there and one tap shows it in clear; below 0 where it goes

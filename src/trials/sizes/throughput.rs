@@ -116,10 +116,7 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
     };
     let best = highest(&mut trials.iter().copied());
     let mfrzl = highest(&mut trials.iter().copied().filter(|t| t.lost == 0));
-    // A device that forwards a load whole is at its limit in none that is lower: it was disturbed there.
-    let is_limit =
-        |t: &Trial| t.state == State::Overloaded && equal.is_none_or(|own| fps(t) >= (1.0 - SAME_LOAD) * fps(own));
-    let overloaded = trials.iter().copied().find(|t| is_limit(t));
+    let overloaded = mildest(&trials, equal);
     let [low, high] = equal_edge;
     let basis = match (low, high) {
         (Some(_), Some(_)) => Bound::Bracketed,
@@ -171,6 +168,12 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
     let open = reasons.into_iter().filter(|(null, _, _)| *null);
     row.undetermined = open.map(|(_, figure, reason)| OpenFigure { figure, reason }).collect();
     Some(row)
+}
+
+/// The mildest overload. A device that forwards a load whole is at its limit in none that is lower: it was disturbed there.
+fn mildest<'t>(trials: &[&'t Trial], equal: Option<&Trial>) -> Option<&'t Trial> {
+    let is_limit = |t: &Trial| equal.is_none_or(|own| fps(t) >= (1.0 - SAME_LOAD) * fps(own));
+    trials.iter().copied().find(|t| t.state == State::Overloaded && is_limit(t))
 }
 
 /// Where a trial does not say what its queue held although it was full.
