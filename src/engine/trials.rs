@@ -152,7 +152,7 @@ fn report(
             packets,
             tunnelled,
             clock_offset_ns: clock.map(|(offset, _)| offset),
-            clock_drift_ppm: clock.map(|(_, drift)| 1e6 * drift),
+            clock_drift_ppm: clock.and_then(|(_, drift)| drift).map(|drift| 1e6 * drift),
         }
     });
     let mut report = TrialsReport {

@@ -3,13 +3,13 @@
 use super::association::row::{At, Unclear};
 use super::association::stepped::{self, Forward};
 use super::association::{
-    Clocks, FrameRow, Span, TapTimes, at_pauses, both_ways, from_last, joined, packets_beside, pair, row,
+    Clocks, FrameRow, Span, TapTimes, at_pauses, both_ways, drained, from_last, joined, packets_beside, pair, row,
 };
 use super::begins;
 use super::figures::judge;
 use super::figures::load::Headers;
 use super::left_out;
-use super::limits::{CLOCKS_APART, DRAIN_NS, MAX_FORWARD, SLACK_NS, WAYS};
+use super::limits::{CLOCKS_APART, MAX_FORWARD, SLACK_NS, WAYS};
 use super::read::ways::Ways;
 use super::read::{Place, Taps};
 use super::segments::{self, Cuts, Stretch, find, given, silences};
@@ -39,8 +39,8 @@ pub(crate) struct Figured {
     pub(crate) baseline: Vec<Baseline>,
     pub(crate) segments: Vec<Segment>,
     pub(crate) flows: Vec<Flow>,
-    /// Of each tap: offset and drift of its clock.
-    pub(crate) clocks: [Option<(i64, f64)>; 3],
+    /// Of each tap: offset and, where it is known, drift of its clock.
+    pub(crate) clocks: [Option<(i64, Option<f64>)>; 3],
     pub(crate) depends_on_offset: bool,
     /// More packets of a direction went out than came in: the direction, in, out.
     pub(crate) swapped: Vec<(Direction, u64, u64)>,
@@ -142,7 +142,8 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
         clocks.balance(&rows);
     }
     out.depends_on_offset = clocks.depends_on_offset;
-    out.clocks = all.map(|place| clocks.get(place).map(|clock| (clock.offset, clock.drift)));
+    out.clocks =
+        all.map(|place| clocks.get(place).map(|clock| (clock.offset, Some(clock.drift).filter(|_| clock.drift_known))));
     let (mut rows, mut found): (Vec<FrameRow>, Vec<Found>) = (Vec::new(), Vec::new());
     for (way, seen) in both.iter().enumerate() {
         let (row, own) = direction(taps, seen, way, &clocks, settings);
@@ -178,7 +179,7 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     out.model = model::models(&out.throughput);
     out.buffers = buffers(&out.throughput, &out.trials);
     out.back_to_back = back_to_back(&out.trials);
-    out.baseline = baseline::compare(&out.trials, known.clear);
+    out.baseline = baseline::compare(&out.trials, known.clear, out.depends_on_offset);
     if let Some(asked) = &settings.search {
         let flow = rows.iter().find_map(|row| row.flow.first());
         let headers = flow.map_or_else(Headers::default, |flow| Headers::of(taps, *flow));
@@ -219,7 +220,8 @@ fn load(taps: &Taps, seen: &[(Place, At)], way: usize, clocks: &Clocks, settings
         stretch.steady = stretch.steady.max(time(stretch.from).saturating_add(skip));
     }
     let following = |k: usize, s: &Stretch| {
-        stretches.get(k + 1).map_or_else(|| time(s.to - 1).saturating_add(DRAIN_NS), |next| time(next.from))
+        let drained = || drained(seen, clocks, time(s.to - 1), wide(settings.gap_ns));
+        stretches.get(k + 1).map_or_else(drained, |next| time(next.from))
     };
     let span =
         |(k, s): (usize, &Stretch)| Span { from: s.from, to: s.to, begin: time(s.from), following: following(k, s) };
@@ -277,6 +279,7 @@ fn direction(
     }
     row.leaving = begins::leaving(&row, seen, clocks);
     row.recording = row.first().and_then(|first| Some(clocks.map(first, taps.place(first).earliest?)));
+    row.recorded = row.last().and_then(|last| Some(clocks.map(last, taps.place(last).latest?)));
     if let Some((place, at)) = seen.iter().find(|(_, at)| at.tunnel) {
         row.skips = taps.place(*place).skipped.of(&at.sas, |t| clocks.map(*place, t));
     }
@@ -318,17 +321,18 @@ fn busy_chains(row: &FrameRow, seen: &[(Place, At)], clocks: &Clocks, gap: i64) 
         at.frames.iter().filter(|frame| frame.test).map(|frame| clocks.map(*place, frame.t)).collect()
     };
     let outs: Vec<Vec<i64>> = seen.iter().skip(1).map(times).collect();
-    let spans = at_pauses(&chains(&row.t, gap), &row.t, &outs);
+    let drained = |last: i64| drained(seen, clocks, last, gap);
+    let spans = at_pauses(&chains(&row.t, gap, &drained), &row.t, &outs);
     outs.iter().fold(spans, |spans, out| joined(&spans, &row.t, out))
 }
 
 /// Loads that follow each other without a silence share a queue: what one leaves inside comes out in the next. They are paired as one
 /// span, whatever trials are made of them.
-fn chains(times: &[i64], gap: i64) -> Vec<Span> {
+fn chains(times: &[i64], gap: i64, drained: &dyn Fn(i64) -> i64) -> Vec<Span> {
     let time = |i: usize| times.get(i).copied().unwrap_or(0);
     let silences = silences(times, gap);
     let next = silences.iter().skip(1).map(|(from, _)| time(*from));
-    let followings = next.chain(silences.last().map(|(_, to)| time(to - 1).saturating_add(DRAIN_NS)));
+    let followings = next.chain(silences.last().map(|(_, to)| drained(time(to - 1))));
     silences
         .iter()
         .zip(followings)

@@ -66,6 +66,7 @@ pub(super) fn measured(
         grain: row.places.iter().map(|place| taps.place(*place).grain.step()).max().unwrap_or(0),
         lost_behind: &|x, y| missing(&row.skips, x, y),
         no_latency: no_latency(taps, row, found, clocks),
+        depends_on_offset: clocks.depends_on_offset,
         inside: carried_in(row, found),
         shared: row.is_queue_shared((from, to)),
         sooner: sooner(row),
@@ -132,7 +133,8 @@ fn unclear(found: &Found) -> Reason {
 /// Why the tunnel tap says nothing of a trial although there is one.
 fn no_tunnel(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Option<Reason> {
     let place = row.places.iter().copied().skip(1).find(|place| *place == Place::Middle)?;
-    if left_out::uncovered(taps, clocks, place, row, found).is_some() {
+    let stops = row.places.len() == 3 && left_out::stopped_first(taps, clocks, place, row, found);
+    if stops || left_out::uncovered(taps, clocks, place, row, found).is_some() {
         return Some(Reason::CaptureCut);
     }
     if found.told == InTunnelTold::Nothing {
@@ -207,11 +209,27 @@ fn lost_error(row: &FrameRow, found: &Found) -> u64 {
     let out = row.out.get(from..to).unwrap_or_default();
     let still = out.iter().filter(|d| **d != MISSING && **d > found.following).count();
     if found.basis != Basis::TailDrop {
-        return 0;
+        return behind_others(row, found);
     }
     let open = row.last().is_some_and(|last| row.unclear(last, (from, to)).is_some());
     let of = |inside: usize| if open { inside } else { inside.min(AT_BORDER) };
-    (of(carried_in(row, found)) + of(still)) as u64
+    ((of(carried_in(row, found)) + of(still)) as u64).max(behind_others(row, found))
+}
+
+/// Packets that were lost while what the load before left was still inside, or, where packets wait less and less, before none waited: a queue
+/// that another load filled is no verdict on this one.
+fn behind_others(row: &FrameRow, found: &Found) -> u64 {
+    let (from, to) = (found.stretch.from, found.stretch.to);
+    let before = row.out.get(..from).unwrap_or_default().iter().copied().max();
+    let Some(gone) = before.filter(|gone| *gone > found.begin && row.thin.is_none()) else { return 0 };
+    let own = || row.t.get(from..to).unwrap_or_default().iter().zip(row.out.get(from..to).unwrap_or_default());
+    let late = || own().filter(|(_, d)| **d != MISSING).map(|(t, d)| (*t, d - t));
+    let period = (found.end - found.begin) / (to - from).max(1) as i64;
+    let idle = late().map(|(_, late)| late).min().unwrap_or(0);
+    let shrinks = late().next().zip(late().next_back()).is_some_and(|((_, first), (_, last))| last + period < first);
+    let empty = late().find(|(_, late)| *late <= idle + period).map_or(found.end, |(t, _)| t);
+    let gone = if shrinks { gone.max(empty) } else { gone };
+    own().filter(|(t, d)| **t < gone && **d == MISSING).count() as u64
 }
 
 /// Packets that may be of either of two loads.

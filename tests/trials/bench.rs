@@ -150,6 +150,8 @@ pub struct Bench {
     pub tick: u64,
     /// The frame of this number is stamped so much too early at the exit.
     pub glitch: Option<(usize, u64)>,
+    /// By how many parts of a million the clock of the exit tap is fast.
+    pub drift: u64,
     pub left: Left,
 }
 
@@ -202,6 +204,7 @@ impl Default for Bench {
             cores: 1,
             tick: 1,
             glitch: None,
+            drift: 0,
             left: Left::Same,
         }
     }
@@ -416,6 +419,7 @@ impl Bench {
             let (mut fetch, mut behind) = (0, 0);
             for (number, frame) in frames.into_iter().enumerate() {
                 let t = frame.time_ns;
+                let t = if tap == 2 { t + (t - START) / 1_000_000 * self.drift } else { t };
                 let missed = self.missed[tap].is_some_and(|every| number as u64 % every == every / 2);
                 let hole = self.hole[tap].is_some_and(|(from, to)| (since(from)..since(to)).contains(&t));
                 if missed || hole || !(window.0..=window.1).contains(&t) {

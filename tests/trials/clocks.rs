@@ -206,3 +206,43 @@ fn a_device_that_stops_is_stalled() {
         }
     }
 }
+
+/// A clock that drifts, and a size for each load: contents tell how fast it is. Where they do not, nothing tells, and no drift is stated.
+#[test]
+fn a_clock_that_drifts_and_loads_of_other_sizes() {
+    let sizes = [128, 256, 512, 1_024, 1_400];
+    let own = |(size, k): (usize, u32)| Load { at: f64::from(k) * 12.0, fps: 400.0, seconds: 1.5, size };
+    let loads: Vec<Load> = sizes.into_iter().zip(0_u32..).map(own).collect();
+    for constant in [false, true] {
+        let bench = Bench { loads: loads.clone(), constant, offsets: [0, 70_000_000], drift: 40, ..Bench::default() };
+        let made = bench.make(&format!("trials-drift-sizes-{constant}"));
+        let report = json(&made.clocks(), &[]);
+        agree(&report, "fwd", &made.truth);
+        let drift = &report["taps"][2]["clock_drift_ppm"];
+        if constant {
+            assert!(drift.is_null(), "{drift}");
+            continue;
+        }
+        near("clock_drift_ppm", drift, 40.0, 0.02);
+        for trial in items(&report, "trials") {
+            let most = trial["latency_max_ns"].as_f64().expect("a latency");
+            assert!((0.0..100_000.0).contains(&most), "{trial}");
+        }
+    }
+}
+
+/// Packets in groups of which a few are lost behind the tunnel, with two clocks: no packet takes less than no time.
+#[test]
+fn losses_between_two_clocks() {
+    for part in [1_000, 2_000, 3_000, 4_000, 6_000, 10_000] {
+        let loads = [(0.0, 194.0), (3.2, 214.0), (6.4, 180.0)].map(|(at, fps)| load(at, fps));
+        let bench = Bench { loads: loads.to_vec(), constant: true, groups: 5, loss: [0, part], ..Bench::default() };
+        let bench = Bench { per_packet: 12_000, wobble: 50, delay: 1_000_000, drift: 23, ..bench };
+        let made = bench.make(&format!("trials-two-clock-loss-{part}"));
+        let name = |path: &std::path::Path| path.to_str().expect("text").to_owned();
+        let args = ["trials", "--format", "json", "--tunnel", &name(&made.tunnel), "--exit", &name(&made.exit)];
+        for trial in items(&json(&args.map(str::to_owned), &[]), "trials") {
+            assert!(trial["latency_min_ns"].as_f64().is_none_or(|least| least > -600_000.0), "{part}: {trial}");
+        }
+    }
+}

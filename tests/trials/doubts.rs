@@ -163,3 +163,53 @@ fn captures_that_end_before_the_queue_drained() {
     let why = report["segments"][0]["why"].as_str().unwrap_or_default();
     assert!(why.contains("captures end"), "{why}");
 }
+
+/// Captures that end behind the last load, while the queue still drains: packets inside are not lost, and none of them behind the tunnel.
+#[test]
+fn captures_that_end_while_the_queue_drains() {
+    let load = |at: f64, fps: f64| Load { at, fps, seconds: 1.5, size: 512 };
+    let loads = vec![load(0.0, 900.0), load(3.0, 1_300.0), load(6.0, 1_600.0), load(9.0, 1_900.0)];
+    let until = |end: f64| Some((0.0, end));
+    // The last load ends at 10.5 s; what waits then comes out up to 10.6 s.
+    let ends = [
+        ("exit", [None, None, until(10.55)]),
+        ("all", [until(10.55); 3]),
+        ("one-by-one", [until(10.57), until(10.56), until(10.55)]),
+    ];
+    for (name, captured) in ends {
+        for constant in [false, true] {
+            let bench = Bench { loads: loads.clone(), constant, room: 100, captured, ..Bench::default() };
+            let made = bench.make(&format!("trials-draining-{name}-{constant}"));
+            let mut taps = vec![made.all()];
+            // Without the exit, the tunnel's tap is the last one.
+            taps.extend((name != "exit").then(|| made.near()));
+            for args in taps {
+                let report = json(&args, &[]);
+                no_accusation(&report);
+                assert_eq!(items(&report, "trials").len(), 3, "{name} {constant}: {:#}", report["trials"]);
+                let why = report["segments"][0]["why"].as_str().unwrap_or_default();
+                assert!(why.contains("before the queue drained"), "{name} {constant}: {why}");
+                agree(&report, "fwd", &made.truth[..3]);
+            }
+        }
+    }
+}
+
+/// The tunnel's capture alone ends while the queue drains: what it does not show was in the tunnel all the same.
+#[test]
+fn a_tunnel_tap_whose_capture_ends_while_the_queue_drains() {
+    let loads = vec![
+        Load { at: 0.0, fps: 900.0, seconds: 1.5, size: 512 },
+        Load { at: 3.0, fps: 1_900.0, seconds: 1.5, size: 512 },
+    ];
+    for constant in [false, true] {
+        let captured = [None, Some((0.0, 4.55)), None];
+        let bench = Bench { loads: loads.clone(), constant, room: 100, captured, ..Bench::default() };
+        let made = bench.make(&format!("trials-tunnel-draining-{constant}"));
+        let report = json(&made.all(), &[]);
+        agree(&report, "fwd", &made.truth);
+        let trial = &report["trials"][1];
+        assert!(trial["tunnelled"].is_null() && trial["lost_before_tunnel"].is_null(), "{trial}");
+        assert_eq!(reason(trial, "tunnelled"), Some("capture-cut"), "{trial}");
+    }
+}

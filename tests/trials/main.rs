@@ -7,6 +7,7 @@ mod bad_input;
 mod bench;
 mod beside;
 mod both_ways;
+mod carried;
 mod clocks;
 mod device;
 mod documents;

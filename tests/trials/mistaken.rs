@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::{Bench, Load, ipv4, since};
+use crate::bench::{Bench, Load, Made, ipv4, since};
 use crate::device::{Device, Rule, Waited};
 use crate::support::build::START;
 use crate::support::items;
@@ -31,6 +31,53 @@ fn equal_loads_of_both_directions_and_hardly_any_room() {
             assert!(received.abs_diff(own.received) <= 2, "{service} {room}: not {}: {trial}", own.received);
         }
     }
+}
+
+/// Loads of both directions, and taps in the tunnel and behind it: which way each goes is told by the times through the gateway between them, and
+/// not by which begins first.
+#[test]
+fn loads_of_both_directions_without_the_near_end() {
+    for (sizes, later) in [([128, 128], 0.003), ([128, 128], 0.012), ([512, 256], 0.003), ([256, 512], -0.0021)] {
+        let own = |late: f64, size: usize| {
+            [(0.2, 400.0), (3.0, 900.0), (6.0, 1_500.0)].map(|(at, fps)| load(at + late, fps, 1.5, size))
+        };
+        let rule = Rule::Rings;
+        for told in [false, true] {
+            let device = Device { service: 500_000, wobble: 3, room: 60, rule, delay: 200_000, told, seed: 3 };
+            let name = format!("trials-far-end-{}-{later}-{told}", sizes[0]);
+            let (made, truth) = device.make([&own(0.0, sizes[0]), &own(later, sizes[1])], 0, &name);
+            for clocks in [&["--one-clock"][..], &[]] {
+                let report = json(&far(&made), clocks);
+                let flow = &report["bench"]["flows"][0];
+                assert_eq!(
+                    (&flow["direction"], &flow["src"]),
+                    (&"rev".into(), &"10.0.2.1".into()),
+                    "{name}: {report:#}"
+                );
+                for own in truth.iter().filter(|own| own.reverse) {
+                    let start = |trial: &Value| trial["start_ns"].as_f64().map(|ns| ns / 1e9 - START as f64 / 1e9);
+                    let is_this = |trial: &&Value| start(trial).is_some_and(|start| (start - own.at).abs() < 0.0001);
+                    let trial = items(&report, "trials").iter().find(is_this).expect("the load into the tunnel");
+                    assert_eq!(
+                        (&trial["direction"], &trial["sent"]),
+                        (&"rev".into(), &own.sent.into()),
+                        "{name}: {trial}"
+                    );
+                }
+                for trial in items(&report, "trials") {
+                    assert_eq!(trial["lost"], 0, "{name}: {trial}");
+                    near("latency_p50_ns", &trial["latency_p50_ns"], 200_000.0, 0.05);
+                }
+            }
+        }
+    }
+}
+
+/// Arguments for the tap in the tunnel and the one behind it.
+fn far(made: &Made) -> Vec<String> {
+    let name = |path: &std::path::Path| path.to_str().expect("text").to_owned();
+    let args = ["trials", "--format", "json", "--tunnel", &name(&made.tunnel), "--exit", &name(&made.exit)];
+    args.map(str::to_owned).to_vec()
 }
 
 /// A few packets of the other direction all along: which direction of the tunnel carries the load is plain.

@@ -26,8 +26,9 @@ impl ClearRun {
             return Err(wrong("no report of `spiglass trials --format json`"));
         }
         let rows = json.get("trials").and_then(Value::as_array).ok_or_else(|| wrong("no trials in it"))?;
-        let trials = rows.iter().filter_map(trial).collect();
         let bench = json.get("bench");
+        let depends = bench.and_then(|bench| bench.get("depends_on_offset")).and_then(Value::as_bool);
+        let trials = rows.iter().filter_map(|row| trial(row, depends != Some(false))).collect();
         let flows = bench.and_then(|bench| bench.get("flows")).and_then(Value::as_array);
         let ends = flows.into_iter().flatten().filter_map(|flow| Some((word(flow, "src")?, word(flow, "dst")?)));
         let link_rate = bench.and_then(|bench| bench.get("link_rate_bps")).and_then(Value::as_u64);
@@ -66,7 +67,7 @@ fn word(value: &Value, name: &str) -> Option<String> {
     value.get(name)?.as_str().map(str::to_owned)
 }
 
-fn trial(row: &Value) -> Option<ClearTrial> {
+fn trial(row: &Value, depends_on_offset: bool) -> Option<ClearTrial> {
     if word(row, "kind")? != "trial" {
         return None;
     }
@@ -83,5 +84,6 @@ fn trial(row: &Value) -> Option<ClearTrial> {
         lost: row.get("lost")?.as_u64()?,
         latency_mean_ns: number("latency_mean_ns"),
         latency_p50_ns: row.get("latency_p50_ns").and_then(Value::as_i64),
+        depends_on_offset,
     })
 }

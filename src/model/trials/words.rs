@@ -247,6 +247,8 @@ words! {
         ClockStep = "clock-step",
         /// No silence before any trial shows an idle device: the clocks cannot be compared.
         NoAnchor = "no-anchor",
+        /// Several clocks stamped the captures, and how far they are apart is known to a part of the time that packets take only.
+        DependsOnOffset = "depends-on-offset",
         /// No packet of the trial was as fast as an idle device was in others: the path or a clock changed between them, or the device
         /// was busy when the trial began.
         NoIdlePacket = "no-idle-packet",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::queue::{OneQueue, Passing, QueueRoom, one_queue};
 use super::row::{FrameRow, MISSING};
+use super::undrained::undrained;
 use crate::model::trials::Basis;
 use crate::trials::read::Place;
 
@@ -345,19 +346,17 @@ fn doubt(row: &mut FrameRow, place: Option<Place>, (from, to): (usize, usize)) {
 /// queue that the other direction fills, too.
 fn of_other_rooms(row: &mut FrameRow, apart: i64) {
     let size = |own: &QueuedSpan| row.size.get(own.from).copied();
-    let rate = |own: &QueuedSpan| {
-        let own = row.t.get(own.from..own.to).unwrap_or_default();
-        own.len() as f64 * 1e9 / own.last().zip(own.first()).map_or(1, |(b, a)| (b - a).max(1)) as f64
-    };
+    let rate = |own: &QueuedSpan| rate(row, own);
     // A load that lost few packets does not show by how much the room of the queue seems to vary.
     let varies = |place: Place| {
         let here = row.queued.iter().filter(|own| own.place == place).filter_map(|own| own.room);
         here.map(|room| room.spread).max_by(f64::total_cmp).unwrap_or(0.0)
     };
     let kind = |own: &QueuedSpan, beside: bool| (own.place as usize, size(own), beside);
+    let undrained = undrained(row, apart);
     // Of each kind the least room of those that lost packets, the greatest of all, and the highest rate.
     let mut kinds: BTreeMap<RoomKind, (Option<QueueRoom>, QueueRoom, f64)> = BTreeMap::new();
-    for own in &row.queued {
+    for own in row.queued.iter().filter(|own| undrained.is_none_or(|last| own.to <= last)) {
         let Some(room) = own.room else { continue };
         let known = kinds.entry(kind(own, own.beside)).or_insert((None, room, 0.0));
         let is_less = room.lost && known.0.is_none_or(|least| room.frames < least.frames);
@@ -378,6 +377,13 @@ fn of_other_rooms(row: &mut FrameRow, apart: i64) {
     };
     let open: Vec<bool> = row.queued.iter().map(|own| own.guessed && is_open(own)).collect();
     row.queued.iter_mut().zip(open).for_each(|(own, open)| own.open |= open);
+    row.undrained = undrained;
+}
+
+/// Packets of a span that came in a second.
+pub(super) fn rate(row: &FrameRow, own: &QueuedSpan) -> f64 {
+    let own = row.t.get(own.from..own.to).unwrap_or_default();
+    own.len() as f64 * 1e9 / own.last().zip(own.first()).map_or(1, |(b, a)| (b - a).max(1)) as f64
 }
 
 /// Loads that fill one queue: the tap behind it, the length of their packets, and whether the other direction sends as well.

@@ -1,7 +1,9 @@
 //! The clocks of two taps, compared by frames that met an idle device: the first after each silence.
 
-use crate::trials::figures::fit::line;
-use crate::trials::limits::{ANCHOR_NS, DRIFT, FURTHEST_NS, MAX_ANCHORS};
+use std::collections::BTreeMap;
+
+use crate::trials::limits::{ANCHOR_NS, DRIFT, FEWEST, FURTHEST_NS, MAX_ANCHORS};
+use crate::trials::segments::silences;
 
 /// The first frame after a silence: its time and its length.
 pub(crate) type Anchor = (i64, u16);
@@ -15,6 +17,8 @@ pub(crate) struct Clock {
     /// Offset at `origin`.
     pub(crate) offset: i64,
     pub(crate) drift: f64,
+    /// Whether enough is known for a drift, or for none.
+    pub(crate) drift_known: bool,
     /// Time of the other clock at which the offset holds.
     pub(crate) origin: i64,
     /// After these times of the clock itself it is ahead by as much more: it was set.
@@ -117,16 +121,53 @@ pub(crate) fn compare_at(here: &[Anchor], there: &[Anchor], offset: i64) -> Opti
     let origin = near.first()?.0;
     let count = |size: u16| near.iter().filter(|(_, _, own)| *own == size).count();
     let size = near.iter().map(|(_, _, size)| *size).max_by_key(|size| count(*size))?;
-    let points: Vec<(f64, f64)> = near
-        .iter()
-        .filter(|(_, _, own)| *own == size)
-        .map(|(t, d, _)| ((t - origin) as f64 / 1e9, (*d - near.first().map_or(0, |n| n.1)) as f64 / 1e9))
-        .collect();
+    let point =
+        |(t, d, size): &Met| (*size, (t - origin) as f64 / 1e9, (*d - near.first().map_or(0, |n| n.1)) as f64 / 1e9);
+    let points: Vec<(u16, f64, f64)> = near.iter().map(point).collect();
+    let usual: Vec<(u16, f64, f64)> = points.iter().copied().filter(|(own, ..)| *own == size).collect();
+    // Anchors of other sizes take another time on their way, which is the same all along.
+    let slopes: Vec<(f64, f64)> = [usual, points].iter().filter_map(|points| common_slope(points)).collect();
     // A device that serves in bursts makes anchors wander: what is within three standard errors of none is none.
-    let slope = line(&points).filter(|line| points.len() > 2 && line.slope.abs() > 3.0 * line.error);
-    let drift = slope.map(|line| line.slope).filter(|slope| slope.abs() < DRIFT).unwrap_or(0.0);
+    let slope = slopes.iter().find(|(slope, error)| slope.abs() > 3.0 * error).map(|(slope, _)| *slope);
+    let drift = slope.filter(|slope| slope.abs() < DRIFT).unwrap_or(0.0);
     let offset = near.iter().map(|(t, d, _)| d - (drift * (t - origin) as f64).round() as i64).min()?;
-    Some(Clock { offset, drift, origin, set: Vec::new() })
+    Some(Clock { offset, drift, drift_known: !slopes.is_empty(), origin, set: Vec::new() })
+}
+
+/// The slope that points of several groups share, whatever the level of each, and its standard error.
+fn common_slope(points: &[(u16, f64, f64)]) -> Option<(f64, f64)> {
+    let mut groups: BTreeMap<u16, (f64, f64, f64)> = BTreeMap::new();
+    for (group, x, y) in points {
+        let (n, xs, ys) = groups.entry(*group).or_default();
+        (*n, *xs, *ys) = (*n + 1.0, *xs + x, *ys + y);
+    }
+    let centred = points.iter().filter_map(|(group, x, y)| {
+        let (n, xs, ys) = groups.get(group)?;
+        Some((x - xs / n, y - ys / n))
+    });
+    let centred: Vec<(f64, f64)> = centred.collect();
+    let free = points.len().checked_sub(groups.len() + 1).filter(|free| *free > 0)?;
+    let sxx: f64 = centred.iter().map(|(x, _)| x * x).sum();
+    let slope = centred.iter().map(|(x, y)| x * y).sum::<f64>() / sxx;
+    let left: f64 = centred.iter().map(|(x, y)| (y - slope * x).powi(2)).sum();
+    (sxx > 0.0).then(|| (slope, (left / free as f64 / sxx).sqrt()))
+}
+
+/// The clock of a tap by packets that are known by their content: times at this tap and at the other one, in order. The fastest packets of each
+/// bunch meet an idle device. `None` where too few bunches tell of a drift.
+pub(crate) fn by_fastest(met: &[(i64, i64)], gap: i64) -> Option<Clock> {
+    let times: Vec<i64> = met.iter().map(|(t, _)| *t).collect();
+    let origin = *times.first()?;
+    let late = |(t, d): &(i64, i64)| (d - t, *t);
+    let bunches = silences(&times, gap).into_iter().filter_map(|(from, to)| met.get(from..to));
+    let fastest = bunches.filter(|own| own.len() >= FEWEST).filter_map(|own| own.iter().map(late).min());
+    let fastest: Vec<(i64, i64)> = fastest.collect();
+    let level = fastest.first()?.0;
+    let points: Vec<(u16, f64, f64)> =
+        fastest.iter().map(|(late, t)| (0, (t - origin) as f64 / 1e9, (late - level) as f64 / 1e9)).collect();
+    let (drift, _) = common_slope(&points).filter(|(slope, error)| slope.abs() > 3.0 * error && slope.abs() < DRIFT)?;
+    let offset = fastest.iter().map(|(late, t)| late - (drift * (t - origin) as f64).round() as i64).min()?;
+    Some(Clock { offset, drift, drift_known: true, origin, set: Vec::new() })
 }
 
 /// Offsets that are tried, at most.

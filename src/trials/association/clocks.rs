@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::clock::{Anchor, Clock, anchors, compare, compare_at, settings, vote};
+use super::clock::{Anchor, Clock, anchors, by_fastest, compare, compare_at, settings, vote};
 use super::row::{At, FrameRow, MISSING};
 use crate::trials::limits::ANCHOR_NS;
 use crate::trials::read::tap::ContentDigest;
@@ -69,6 +69,22 @@ fn told(both: &Both, [reference, place]: [Place; 2], clock: &Clock) -> Option<i6
     })
 }
 
+/// The clock of a tap against that of the reference, where contents tell packets apart and show that it drifts.
+fn drifting(both: &Both, [reference, place]: [Place; 2], gap: i64) -> Option<Clock> {
+    let [fwd, rev] = both;
+    let sorted = |seen: &[(Place, At)], from: Place, to: Place| {
+        let mut met = by_content(seen, from, to)?;
+        met.sort_unstable();
+        Some(met)
+    };
+    if let Some(met) = sorted(fwd, reference, place) {
+        return by_fastest(&met, gap);
+    }
+    let Clock { offset, drift, origin, .. } = by_fastest(&sorted(rev, place, reference)?, gap)?;
+    let origin = origin.saturating_add(offset);
+    Some(Clock { offset: -offset, drift: -drift, drift_known: true, origin, set: Vec::new() })
+}
+
 /// Of so many packets one is as fast as those that meet an idle device.
 const AGREE_OF: usize = 100;
 
@@ -116,7 +132,8 @@ impl Clocks {
         let mut clocks = Self { clock: [const { None }; 3], depends_on_offset: false };
         let [fwd, _] = both;
         let Some((reference, _)) = fwd.first() else { return clocks };
-        clocks.put(*reference, Some(Clock::default()));
+        let same = Clock { drift_known: true, ..Clock::default() };
+        clocks.put(*reference, Some(same.clone()));
         let moments = |place: Place| taps.place(place).steps.iter().map(|step| step.at);
         for (place, _) in fwd.iter().skip(1) {
             let starts = |way: usize, place: Place, which: AnchorFrames| -> Vec<Anchor> {
@@ -137,13 +154,19 @@ impl Clocks {
             let into = (starts(0, *reference, all), starts(0, *place, all));
             let out = (starts(1, *place, all), starts(1, *reference, all));
             let mut clock =
-                if one_clock { Some(Clock::default()) } else { Self::by(&into, &out, (both, [*reference, *place])) };
+                if one_clock { Some(same.clone()) } else { Self::by(&into, &out, (both, [*reference, *place])) };
             if let Some(clock) = clock.as_mut().filter(|_| !one_clock)
                 && let Some(offset) = told(both, [*reference, *place], clock)
             {
                 // Captures that begin within a load at different times share no first frame, and loads that come one like the other may be
                 // taken for each other: contents tell.
                 *clock = compare_at(&into.0, &into.1, offset).unwrap_or(Clock { offset, ..Clock::default() });
+            }
+            let is_set = [*reference, *place].iter().any(|place| !taps.place(*place).steps.is_empty());
+            if let Some(clock) = clock.as_mut().filter(|_| !one_clock && !is_set)
+                && let Some(found) = drifting(both, [*reference, *place], gap)
+            {
+                *clock = found;
             }
             if let Some(clock) = &mut clock {
                 clocks.depends_on_offset |= !one_clock;
@@ -159,24 +182,22 @@ impl Clocks {
     /// By the packets that are paired: equal least latency each way where both directions are. Whether any clock was changed.
     pub(crate) fn balance(&mut self, rows: &[FrameRow]) -> bool {
         let [Some(fwd), Some(rev)] = [rows.first(), rows.get(1)] else { return false };
-        let (mut changed, mut depends) = (false, false);
+        let mut changed = false;
         let reference = fwd.first();
         for place in fwd.places.iter().copied().skip(1) {
             let ways = (least(fwd, reference, Some(place)), least(rev, Some(place), reference));
             let Some(clock) = self.clock.get_mut(place as usize).and_then(Option::as_mut) else { continue };
             // Of one direction, the least latency is zero: a packet in a trial may have waited less than those after a silence.
             let near = |least: i64| least < 0 && least > -ANCHOR_NS;
-            let (more, one) = match ways {
-                (Some(there), Some(back)) => ((there - back) / 2, false),
-                (Some(there), None) if near(there) => (there, true),
-                (None, Some(back)) if near(back) => (-back, true),
-                (there, back) => (0, there.is_none() || back.is_none()),
+            let more = match ways {
+                (Some(there), Some(back)) => (there - back) / 2,
+                (Some(there), None) if near(there) => there,
+                (None, Some(back)) if near(back) => -back,
+                _ => 0,
             };
             clock.offset = clock.offset.saturating_add(more);
             changed |= more != 0;
-            depends |= one;
         }
-        self.depends_on_offset = depends;
         changed
     }
 
@@ -193,8 +214,9 @@ impl Clocks {
         };
         compare(&into.0, &into.1, [&times(fwd, reference), &times(fwd, place)]).or_else(|| {
             let frames = [times(rev, place), times(rev, reference)];
-            let Clock { offset, drift, origin, .. } = compare(&out.0, &out.1, [&frames[0], &frames[1]])?;
-            Some(Clock { offset: -offset, drift: -drift, origin: origin.saturating_add(offset), set: Vec::new() })
+            let Clock { offset, drift, drift_known, origin, .. } = compare(&out.0, &out.1, [&frames[0], &frames[1]])?;
+            let origin = origin.saturating_add(offset);
+            Some(Clock { offset: -offset, drift: -drift, drift_known, origin, set: Vec::new() })
         })
     }
 

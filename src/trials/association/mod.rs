@@ -12,6 +12,7 @@ mod pair;
 mod queue;
 pub(crate) mod row;
 pub(crate) mod stepped;
+mod undrained;
 
 pub(crate) use back::from_last;
 pub(crate) use beside::packets_beside;
@@ -21,3 +22,4 @@ pub(crate) use copies::shown_once;
 pub(crate) use pair::{Span, TapTimes, pair};
 pub(crate) use queue::{at_pauses, joined};
 pub(crate) use row::{FrameRow, MISSING};
+pub(crate) use undrained::drained;

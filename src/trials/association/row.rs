@@ -89,6 +89,10 @@ pub(crate) struct FrameRow {
     pub(crate) leaving: Vec<i64>,
     /// Time of the first frame of any kind at the first tap.
     pub(crate) recording: Option<i64>,
+    /// Time of the last frame of any kind at the last tap.
+    pub(crate) recorded: Option<i64>,
+    /// The last packet, where a full queue would have held fewer packets than in other loads because the captures end before it drained.
+    pub(crate) undrained: Option<usize>,
     /// Packets that may have shared a queue.
     pub(crate) spans: Vec<Span>,
     /// What queues did with them, where they are equal.
@@ -135,6 +139,8 @@ impl FrameRow {
             missed: 0,
             leaving: Vec::new(),
             recording: None,
+            recorded: None,
+            undrained: None,
             spans: Vec::new(),
             queued: Vec::new(),
             beside: Vec::new(),

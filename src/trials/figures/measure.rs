@@ -8,6 +8,7 @@ use super::tally::{TrialTally, tally};
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Basis, Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
 use crate::trials::association::MISSING;
+use crate::trials::limits::CLOCKS_APART;
 use crate::trials::thinned::{self, ThinSample};
 
 /// Octets of a packet, by its number.
@@ -48,6 +49,8 @@ pub(crate) struct Sample<'s> {
     pub(crate) lost_behind: &'s dyn Fn(i64, i64) -> u64,
     /// Why there is no latency.
     pub(crate) no_latency: Option<Reason>,
+    /// Whether latencies are as wrong as the offset between clocks is.
+    pub(crate) depends_on_offset: bool,
     /// Packets of loads before that were inside when the trial began.
     pub(crate) inside: usize,
     /// Whether packets of the other direction waited in the same queue: the first one may have, too.
@@ -66,6 +69,16 @@ pub(crate) struct Sample<'s> {
     pub(crate) opaque: bool,
     /// What the records stand for, where not all were kept.
     pub(crate) thin: Option<ThinSample<'s>>,
+}
+
+/// Of so many packets one may seem to leave before it came.
+const IMPOSSIBLE_OF: usize = 1_000;
+
+impl Sample<'_> {
+    /// By how much departures may seem to precede arrivals, now that clocks are compared.
+    fn sooner(&self) -> i64 {
+        if self.depends_on_offset { self.sooner.min(CLOCKS_APART + self.grain) } else { self.sooner }
+    }
 }
 
 /// A trial with what is needed to judge it.
@@ -141,7 +154,8 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     };
     let TrialTally { sent, received, load, passed, with_drain, offered_fps, .. } = &tally;
     // A packet that left before it came says nothing of latency.
-    let possible = |(_, t, d): &&(usize, i64, i64)| *d >= t - sample.sooner || sample.thin.is_some();
+    let sooner = sample.sooner();
+    let possible = |(_, t, d): &&(usize, i64, i64)| *d >= t - sooner || sample.thin.is_some();
     let good: Vec<(usize, i64, i64)> = tally.good.iter().filter(possible).copied().collect();
     let good = good.as_slice();
     let (sent, received, with_drain, offered_fps) = (*sent, *received, *with_drain, *offered_fps);
@@ -154,13 +168,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let forwarded = known(if has_out { passed } else { load }).and_then(|load| load.rates(forwarded_fps));
     let seconds = (end - begin) as f64 / 1e9;
     let late: Vec<i64> = good.iter().map(|(_, t, d)| d - t).collect();
-    let no_latency = match sample.no_latency {
-        None if !has_out => Some(Reason::NoOutTap),
-        None if late.is_empty() => Some(Reason::NothingForwarded),
-        // Times between the records that were kept are not known well enough.
-        None if late.iter().any(|late| *late < -sample.sooner) => Some(Reason::TooManyFrames),
-        why => why,
-    };
+    let no_latency = no_latency(sample, &late, tally.good.len());
     let spread = if no_latency.is_none() { Spread::of(late) } else { None };
     let lost = sent - received;
     let mut trial = Trial {
@@ -230,12 +238,8 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         because(Figure::Latency, reason);
         because(Figure::Ratio, reason);
     }
-    if sample.link_rate.is_none() {
-        because(Figure::Load, Reason::NoLinkRate);
-        because(Figure::LatencySf, Reason::NoLinkRate);
-    } else if spread.is_some() {
-        store_and_forward(&mut trial, sample, good);
-    }
+    let counted = |trial: &mut Trial| store_and_forward(trial, sample, good);
+    of_link(&mut trial, sample, spread.is_some().then_some(&counted as _), &mut because);
     if sample.opaque {
         because(Figure::Inner, Reason::Opaque);
     } else if offered.is_some_and(|r| r.l4_bps.is_none()) {
@@ -307,6 +311,36 @@ fn no_forwarded(sample: &Sample<'_>, received: u64) -> Reason {
         Reason::NothingForwarded
     } else {
         Reason::TooFewFrames
+    }
+}
+
+/// Why there is no latency. `late`: those that are possible, of how many.
+fn no_latency(sample: &Sample<'_>, late: &[i64], all: usize) -> Option<Reason> {
+    match sample.no_latency {
+        None if sample.out.is_empty() => Some(Reason::NoOutTap),
+        None if late.is_empty() => Some(Reason::NothingForwarded),
+        // Whatever the clocks are, the fastest packet takes no time or longer: what contradicts it is another packet.
+        None if all > late.len() + 1 + all / IMPOSSIBLE_OF => Some(Reason::AssociationUnclear),
+        // Times between the records that were kept are not known well enough.
+        None if late.iter().any(|late| *late < -sample.sooner) => Some(Reason::TooManyFrames),
+        why => why,
+    }
+}
+
+/// What depends on the rate of the link. `counted`: takes the time of a frame on the wire off, where there are latencies.
+fn of_link(
+    trial: &mut Trial,
+    sample: &Sample<'_>,
+    counted: Option<&dyn Fn(&mut Trial)>,
+    because: &mut impl FnMut(Figure, Reason),
+) {
+    if sample.link_rate.is_none() {
+        because(Figure::Load, Reason::NoLinkRate);
+        because(Figure::LatencySf, Reason::NoLinkRate);
+    } else if sample.depends_on_offset && counted.is_some() {
+        because(Figure::LatencySf, Reason::DependsOnOffset);
+    } else if let Some(counted) = counted {
+        counted(trial);
     }
 }
 

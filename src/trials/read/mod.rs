@@ -3,6 +3,7 @@
 pub(crate) mod flows;
 pub(crate) mod kept;
 pub(crate) mod load_flows;
+mod one_end;
 pub(crate) mod skipped;
 pub(super) mod tap;
 pub(super) mod transfers;

@@ -83,43 +83,54 @@ pub(crate) struct ClockStep {
     pub(crate) doubtful: bool,
 }
 
-/// How fine the times of a tap are: all of them are multiples of a power of ten, and gaps between frames change all the time, or most
-/// frames have the time of the one before. A tester that sends one packet in ten milliseconds has even gaps.
-#[derive(Clone, Copy, Debug)]
+/// How fine the times of a tap are: they are multiples of one step apart, and gaps between frames change all the time, or most frames have the
+/// time of the one before. A tester that sends one packet in ten milliseconds has even gaps.
+#[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct TimeGrain {
-    step: i64,
+    /// The greatest time of which all gaps are multiples; 0 before the first gap.
+    grid: i64,
+    /// The least gap between different times; 0 before the first.
+    least: i64,
     last: Option<(i64, i64)>,
     frames: u64,
     uneven: u64,
     equal: u64,
 }
 
-impl Default for TimeGrain {
-    fn default() -> Self {
-        Self { step: COARSEST_NS, last: None, frames: 0, uneven: 0, equal: 0 }
-    }
-}
-
 impl TimeGrain {
     fn see(&mut self, raw: i64) {
-        if self.step == 0 {
-            return;
+        let gap = self.last.map_or(0, |(last, _)| raw.saturating_sub(last));
+        if gap > 0 && self.grid != 1 {
+            self.grid = gcd(self.grid, gap);
         }
-        while self.step > 0 && raw % self.step != 0 {
-            self.step = if self.step > COARSE_NS { self.step / 10 } else { 0 };
+        if gap > 0 && (self.least == 0 || gap < self.least) {
+            self.least = gap;
         }
         self.frames += 1;
-        let gap = self.last.map_or(0, |(last, _)| raw - last);
         self.uneven += u64::from(self.last.is_some_and(|(_, before)| before != gap));
         self.equal += u64::from(self.last.is_some() && gap == 0);
         self.last = Some((raw, gap));
     }
 
     /// Nanoseconds from one time to the next; 0 for less than a millisecond, or not known.
-    pub(crate) const fn step(&self) -> i64 {
-        let coarse = self.uneven * 50 >= self.frames || self.equal * 2 >= self.frames;
-        if self.frames >= COARSE_FRAMES && coarse { self.step } else { 0 }
+    pub(crate) fn step(&self) -> i64 {
+        let repeated = self.equal * 2 >= self.frames;
+        let step = match () {
+            () if self.frames < COARSE_FRAMES => 0,
+            () if self.grid >= COARSE_NS && (repeated || self.uneven * 50 >= self.frames) => self.grid,
+            // Ticks of a clock that are rounded to another unit.
+            () if self.least >= COARSE_NS && repeated => self.least,
+            () => 0,
+        };
+        step.min(COARSEST_NS)
     }
+}
+
+fn gcd(mut one: i64, mut other: i64) -> i64 {
+    while other != 0 {
+        (one, other) = (other, one.checked_rem(other).unwrap_or(0));
+    }
+    one
 }
 
 /// A tap.

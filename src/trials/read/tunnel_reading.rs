@@ -64,6 +64,11 @@ impl TapStream {
         Self { times, beside: bunches.len() < all, bunches }
     }
 
+    /// Frames of all loads.
+    pub(super) fn frames(&self) -> u64 {
+        self.bunches.iter().map(|own| own.frames).sum()
+    }
+
     /// Times from the begin of a bunch on.
     fn from(&self, bunch: &FrameBunch) -> &[i64] {
         self.times.get(bunch.from..).unwrap_or_default()
@@ -130,8 +135,7 @@ impl WayReading<'_> {
 
     /// Hops on which nearly everything would be lost in all.
     fn hollow(&self) -> usize {
-        let all = |stream: &TapStream| stream.bunches.iter().map(|own| own.frames).sum::<u64>();
-        self.hops.iter().filter(|(here, there, _)| all(there) * 10 < all(here)).count()
+        self.hops.iter().filter(|(here, there, _)| there.frames() * 10 < here.frames()).count()
     }
 
     /// -1 where an idle tunnel would take far longer there and back than in `other`, 1 where it is the other way round.
@@ -140,6 +144,37 @@ impl WayReading<'_> {
         let each = self.ends.iter().zip(&other.ends).filter_map(|(own, other)| Some((usual(own)?, usual(other)?)));
         let is_long = |own: i64, other: i64| own >= LONG_NS && own > 3 * other.max(0);
         each.map(|(own, other)| i64::from(is_long(other, own)) - i64::from(is_long(own, other))).sum::<i64>().signum()
+    }
+
+    /// Above 0 where packets are through the tunnel sooner and more evenly here, below 0 where they are in `other`.
+    pub(super) fn closer(&self, other: &Self, rules: ReadingRules) -> i64 {
+        let [Some(own), Some(others)] = [self, other].map(|reading| reading.trip(rules)) else { return 0 };
+        let is_long = |own: i64, other: i64| own > 3 * other.max(0) + CLOSER_NS + 2 * rules.grain;
+        let sooner = i64::from(is_long(others, own)) - i64::from(is_long(own, others));
+        let uneven = [self, other].map(|reading| reading.unevenness().filter(|_| rules.whole && rules.grain == 0));
+        let [Some(own), Some(others)] = uneven else { return sooner };
+        let is_uneven = |own: i64, other: i64| own > 2 * other + ROUNDED_NS / 2;
+        let even = i64::from(is_uneven(others, own)) - i64::from(is_uneven(own, others));
+        // Where one contradicts the other, nothing tells.
+        if sooner * even < 0 { 0 } else { (sooner + even).signum() }
+    }
+
+    /// The time into the tunnel and out of it, together, of most loads.
+    pub(super) fn trip(&self, rules: ReadingRules) -> Option<i64> {
+        median(self.ends.iter().flat_map(|end| trips(end, rules)).collect())
+    }
+
+    /// By how much the time between two taps changes from one packet to the next, where none is lost.
+    fn unevenness(&self) -> Option<i64> {
+        let of = |(here, there, _): &Hop<'_>, a: &FrameBunch, b: &FrameBunch| {
+            let (own, next) = (here.times_of(a), there.times_of(b));
+            let late: Vec<i64> = own.iter().zip(next).map(|(t, d)| d - t).collect();
+            let changes = late.iter().zip(late.iter().skip(1)).map(|(one, next)| (next - one).abs()).collect();
+            median(changes).filter(|_| own.len() == next.len())
+        };
+        let hop = |hop: &Hop<'_>| median(aligned(hop)?.iter().filter_map(|(a, b)| of(hop, a, b)).collect());
+        let all: Option<Vec<i64>> = self.hops.iter().map(hop).collect();
+        all?.into_iter().max()
     }
 
     /// Whether what a load would lose here is no device's that has no room to let packets wait: it would lose nearly all of them, or carries
@@ -340,6 +375,8 @@ const STRETCHED_NS: i64 = 10_000_000;
 const SHRUNK_NS: i64 = 2_000_000;
 /// No device that is idle takes so long there and back, in nanoseconds, where it may as well take a third of it.
 const LONG_NS: i64 = 20_000_000;
+/// Differences of less may be what packets take differently long, in nanoseconds.
+const CLOSER_NS: i64 = 20_000;
 /// By what factor a device carries more than a load.
 const CARRIED: f64 = 1.02;
 /// Times that are rounded to microseconds are as uneven as this, in nanoseconds.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::flows::Flow;
+use super::one_end::BothDirections;
 use super::tunnel_reading::{Hop, ReadingRules, StreamFrame, TapStream, WayReading};
 use super::{Place, Taps};
 use crate::model::trials::Direction;
@@ -14,21 +15,18 @@ use crate::trials::limits::{ANCHOR_NS, BACKGROUND};
 const NEAR: usize = 0;
 const FAR: usize = 2;
 
-/// Which way each direction of the tunnel goes, and the pairs of which nothing tells it.
-pub(super) fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> (Vec<Direction>, Vec<(usize, usize)>) {
+/// Which way each direction of the tunnel goes, and the pairs of which nothing tells it. `told`: what is known already of the directions of
+/// one pair.
+pub(super) fn tunnels(
+    taps: &Taps,
+    lanes: &[Direction],
+    one_clock: bool,
+    told: Option<BothDirections>,
+) -> (Vec<Direction>, Vec<(usize, usize)>) {
     let directions = &taps.place(Place::Middle).directions;
-    let starts = |way: Direction, place: usize| -> Vec<(i64, u16)> {
-        let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
-        let busiest = of.max_by_key(|(lane, _)| lane.at.get(place).map_or(0, |at| at.packets));
-        let starts =
-            busiest.and_then(|(lane, _)| lane.at.get(place)).map(|at| at.starts.as_slice()).unwrap_or_default();
-        starts.iter().take(96).map(|t| (*t, 0)).collect()
-    };
-    let packets = |way: Direction| -> u64 {
-        let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
-        of.map(|(lane, _)| lane.at.iter().map(|at| at.packets).max().unwrap_or(0)).sum()
-    };
-    let plain = [Direction::Fwd, Direction::Rev].map(|way| (starts(way, NEAR), starts(way, FAR), packets(way)));
+    let starts = |way: Direction, place: usize| begins(taps, lanes, way, place);
+    let plain =
+        [Direction::Fwd, Direction::Rev].map(|way| (starts(way, NEAR), starts(way, FAR), packets(taps, lanes, way)));
     let score = |index: usize| -> i64 {
         let Some(way) = directions.get(index) else { return 0 };
         let inside: i64 = way
@@ -48,8 +46,7 @@ pub(super) fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> (Vec
         let rev = agree(rev_far, &own, one_clock) + agree(&own, rev_near, one_clock);
         fwd - rev
     };
-    let [(_, _, fwd), (_, _, rev)] = &plain;
-    let busier = fwd >= rev;
+    let busier = plain[0].2 >= plain[1].2;
     let mut scores: Vec<i64> = (0..directions.len()).map(score).collect();
     let mut open = Vec::new();
     for (at, way) in directions.iter().enumerate() {
@@ -57,8 +54,13 @@ pub(super) fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> (Vec
         if let Some(back) = back.filter(|back| *back > at) {
             let sum = scores.get(at).copied().unwrap_or(0).saturating_sub(scores.get(back).copied().unwrap_or(0));
             let visible = !way.inside.is_empty() || directions.get(back).is_some_and(|back| !back.inside.is_empty());
-            let own = if visible { 0 } else { read_as(taps, lanes, (at, back), one_clock) };
-            let sum = if own == 0 { sum } else { own };
+            let sum = match told {
+                Some(BothDirections::Known { fwd, .. }) if fwd == at => 1,
+                Some(BothDirections::Known { fwd, .. }) if fwd == back => -1,
+                Some(BothDirections::Open(one, other)) if (one, other) == (at, back) => 0,
+                _ if visible => sum,
+                _ => Some(read_as(taps, lanes, (at, back), one_clock)).filter(|own| *own != 0).unwrap_or(sum),
+            };
             if sum == 0 {
                 open.push((at, back));
             }
@@ -74,6 +76,20 @@ pub(super) fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> (Vec
         }
     }
     (scores.iter().map(|score| if *score < 0 { Direction::Rev } else { Direction::Fwd }).collect(), open)
+}
+
+/// Packets of one way, at the tap that shows most of each pair of addresses.
+fn packets(taps: &Taps, lanes: &[Direction], way: Direction) -> u64 {
+    let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
+    of.map(|(lane, _)| lane.at.iter().map(|at| at.packets).max().unwrap_or(0)).sum()
+}
+
+/// Beginnings of bunches of the busiest pair of addresses of one way at a tap.
+fn begins(taps: &Taps, lanes: &[Direction], way: Direction, place: usize) -> Vec<(i64, u16)> {
+    let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
+    let busiest = of.max_by_key(|(lane, _)| lane.at.get(place).map_or(0, |at| at.packets));
+    let starts = busiest.and_then(|(lane, _)| lane.at.get(place)).map(|at| at.starts.as_slice()).unwrap_or_default();
+    starts.iter().take(96).map(|t| (*t, 0)).collect()
 }
 
 /// Whether the load of one way comes out of the tunnel, above 0, where it alone is there and one tap shows it in clear; below 0 where it goes
@@ -100,7 +116,7 @@ pub(super) fn comes_out(taps: &Taps, one_clock: bool) -> i64 {
 }
 
 /// What is known of the taps. `counts`: whether all packets of a way are in one direction of the tunnel.
-fn rules(taps: &Taps, one_clock: bool, counts: bool) -> ReadingRules {
+pub(super) fn rules(taps: &Taps, one_clock: bool, counts: bool) -> ReadingRules {
     let grain = taps.tap.iter().map(|tap| tap.grain.step()).max().unwrap_or(0);
     ReadingRules { one_clock, grain, whole: !taps.is_thinned(), counts }
 }
@@ -132,7 +148,7 @@ fn read_as(taps: &Taps, lanes: &[Direction], (at, back): (usize, usize), one_clo
 }
 
 /// The busy flows that go one way at a tap, and whether the tap may show each of their frames twice.
-fn in_clear(taps: &Taps, lanes: &[Direction], way: Direction, place: Place) -> (TapStream, bool) {
+pub(super) fn in_clear(taps: &Taps, lanes: &[Direction], way: Direction, place: Place) -> (TapStream, bool) {
     let peak = |flow: &Flow| flow.at.get(place as usize).map_or(0, |at| at.peak);
     // What passes one side alone is not of the tunnel: a gateway answers for itself.
     let ends =
@@ -162,7 +178,7 @@ fn in_clear(taps: &Taps, lanes: &[Direction], way: Direction, place: Place) -> (
 }
 
 /// Frames of a direction of the tunnel.
-fn in_tunnel(taps: &Taps, index: usize) -> impl Iterator<Item = StreamFrame> {
+pub(super) fn in_tunnel(taps: &Taps, index: usize) -> impl Iterator<Item = StreamFrame> {
     let tap = taps.place(Place::Middle);
     let ends = tap.directions.get(index).map(|way| (way.src, way.dst));
     let is_own = move |stream: u16| tap.sas.get(usize::from(stream)).map(|sa| (sa.src, sa.dst)) == ends;

@@ -1,6 +1,7 @@
 //! Which way each pair of addresses goes: into the tunnel at the plain tap, or out of it.
 
 use super::flows::FlowLane;
+use super::one_end::{BothDirections, both_directions};
 use super::tunnel_ways::{comes_out, tunnels};
 use super::{Place, Taps};
 use crate::model::Address;
@@ -56,7 +57,8 @@ impl Ways {
             }
         }
         // Nothing decides: the busiest goes into the tunnel at the plain tap, unless the tunnel's tap shows what comes before it.
-        if scores.iter().all(|score| *score == 0)
+        let undecided = scores.iter().all(|score| *score == 0);
+        if undecided
             && let Some((at, busiest)) = taps.flows.lane.iter().enumerate().max_by_key(|(_, lane)| packets(lane))
         {
             let first = if comes_out(taps, one_clock) * into_at(taps) > 0 { -1 } else { 1 };
@@ -67,9 +69,13 @@ impl Ways {
                 *score = if other != at && opposite { -first } else { first };
             }
         }
-        let lane: Vec<Direction> =
-            scores.iter().map(|score| if *score < 0 { Direction::Rev } else { Direction::Fwd }).collect();
-        let (tunnel, open) = tunnels(taps, &lane, one_clock);
+        let way = |score: &i32| if *score < 0 { Direction::Rev } else { Direction::Fwd };
+        let mut lane: Vec<Direction> = scores.iter().map(way).collect();
+        let told = both_directions(taps, &lane, one_clock).filter(|_| undecided);
+        if let Some(BothDirections::Known { as_taken: false, .. }) = told {
+            lane = scores.iter().map(|score| way(&-score)).collect();
+        }
+        let (tunnel, open) = tunnels(taps, &lane, one_clock, told);
         Self { lane, tunnel, open }
     }
 

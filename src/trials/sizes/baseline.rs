@@ -23,10 +23,13 @@ pub struct ClearTrial {
     pub latency_mean_ns: Option<f64>,
     /// Median latency.
     pub latency_p50_ns: Option<i64>,
+    /// Whether its latencies are as wrong as the offset between clocks is.
+    pub depends_on_offset: bool,
 }
 
-/// A row for each trial that has one of the same size and load in clear.
-pub(crate) fn compare(trials: &[Trial], clear: &[ClearTrial]) -> Vec<Baseline> {
+/// A row for each trial that has one of the same size and load in clear. `depends_on_offset`: whether latencies are as wrong as the offset between
+/// clocks is; a part of one that was taken for zero has no share of it.
+pub(crate) fn compare(trials: &[Trial], clear: &[ClearTrial], depends_on_offset: bool) -> Vec<Baseline> {
     let of = |t: &Trial| {
         let offered = t.offered_fps.filter(|_| t.kind == Kind::Trial)?;
         let same = clear.iter().find(|c| {
@@ -35,7 +38,10 @@ pub(crate) fn compare(trials: &[Trial], clear: &[ClearTrial]) -> Vec<Baseline> {
                 && (c.offered_fps / offered - 1.0).abs() <= SAME_LOAD
         })?;
         let means = t.latency_mean_ns.zip(same.latency_mean_ns).filter(|(_, clear)| *clear != 0.0);
-        let because = OpenFigure { figure: Figure::Increase, reason: Reason::NoLatency };
+        let guessed = depends_on_offset || same.depends_on_offset;
+        let reason = if guessed && means.is_some() { Reason::DependsOnOffset } else { Reason::NoLatency };
+        let means = means.filter(|_| !guessed);
+        let because = OpenFigure { figure: Figure::Increase, reason };
         Some(Baseline {
             direction: t.direction,
             size_class: t.size_class.clone(),
@@ -48,7 +54,7 @@ pub(crate) fn compare(trials: &[Trial], clear: &[ClearTrial]) -> Vec<Baseline> {
             latency_p50_ns: t.latency_p50_ns,
             increase_pct: means.map(|(own, clear)| 100.0 * (own - clear) / clear),
             of_baseline_pct: means.map(|(own, clear)| 100.0 * own / clear),
-            comparable: t.lost == 0 && same.lost == 0,
+            comparable: t.lost == 0 && same.lost == 0 && !guessed,
             undetermined: if means.is_some() { Vec::new() } else { vec![because] },
         })
     };

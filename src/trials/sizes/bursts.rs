@@ -4,15 +4,19 @@ use std::collections::BTreeSet;
 
 use crate::model::trials::{BackToBack, Figure, Kind, OpenFigure, Reason, State, Trial};
 use crate::trials::figures::fit::median;
+use crate::trials::limits::WAYS;
 
-/// A row for each direction and size of the bursts.
+/// A row for each direction, size and rate of the bursts.
 pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
     let bursts: Vec<&Trial> = trials.iter().filter(|t| t.kind == Kind::Burst).collect();
     let keys: BTreeSet<_> = bursts.iter().map(|t| (t.direction, t.size_class.as_str())).collect();
     keys.into_iter()
-        .map(|(direction, class)| {
-            let mine: Vec<&Trial> =
+        .flat_map(|(direction, class)| {
+            let mine =
                 bursts.iter().copied().filter(|t| (t.direction, t.size_class.as_str()) == (direction, class)).collect();
+            of_one_rate(mine).into_iter().map(move |mine| ((direction, class), mine))
+        })
+        .map(|((direction, class), mine)| {
             let clean = mine.iter().filter(|t| t.lost == 0).map(|t| t.sent).max();
             let lossy =
                 mine.iter().filter(|t| t.lost > 0 && clean.is_none_or(|clean| t.sent > clean)).map(|t| t.sent).min();
@@ -24,6 +28,8 @@ pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
             });
             let service = median(service.filter_map(|t| t.forwarded_fps));
             let room = clean.zip(service).zip(fps).map(|((clean, service), fps)| clean as f64 * (1.0 - service / fps));
+            // A burst that the device keeps up with fills no queue.
+            let (room, keeps_up) = (room.filter(|room| *room > 0.0), room.is_some_and(|room| room <= 0.0));
             let mut undetermined = Vec::new();
             let mut because = |figure, reason| undetermined.push(OpenFigure { figure, reason });
             if clean.is_none() {
@@ -33,7 +39,11 @@ pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
                 because(Figure::Lossy, Reason::NoLossyBurst);
             }
             if room.is_none() {
-                let reason = if clean.is_none() { Reason::NoLosslessBurst } else { Reason::NoOverload };
+                let reason = match clean {
+                    None => Reason::NoLosslessBurst,
+                    Some(_) if keeps_up => Reason::NotOverloaded,
+                    Some(_) => Reason::NoOverload,
+                };
                 because(Figure::Buffer, reason);
             }
             BackToBack {
@@ -48,4 +58,11 @@ pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
             }
         })
         .collect()
+}
+
+/// Bursts of one rate each: how many packets a queue takes depends on how fast they come. Those too short for a rate are apart.
+fn of_one_rate(mut bursts: Vec<&Trial>) -> Vec<Vec<&Trial>> {
+    let fps = |burst: &Trial| burst.offered_fps.unwrap_or(0.0);
+    bursts.sort_by(|one, other| fps(one).total_cmp(&fps(other)));
+    bursts.chunk_by(|slower, faster| fps(faster) <= (1.0 + WAYS) * fps(slower)).map(<[&Trial]>::to_vec).collect()
 }

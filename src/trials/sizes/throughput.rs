@@ -7,7 +7,7 @@ use crate::model::trials::{
 };
 use crate::trials::figures::fit::median;
 use crate::trials::figures::group;
-use crate::trials::limits::{FULL, LENGTHS};
+use crate::trials::limits::{FULL, LENGTHS, SAME_LOAD};
 
 /// The tunnel's link.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +67,12 @@ fn offered(t: &Trial) -> Option<Rates> {
     })
 }
 
+/// Rates at which a load itself was forwarded: what a queue of the load before sends on is none of it. `equal`: the share of equal rates.
+fn own_forwarded(t: &Trial, equal: f64) -> Option<Rates> {
+    let more = t.forwarded_fps.zip(t.offered_fps).is_some_and(|(left, came)| left > (1.0 + equal) * came);
+    if more { offered(t) } else { forwarded(t) }
+}
+
 /// Whether more came out than went in, so that what was lost is not known.
 fn has_more_out(t: &Trial) -> bool {
     let open = OpenFigure { figure: Figure::Forwarded, reason: Reason::AssociationUnclear };
@@ -104,11 +110,13 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
     let (equal, equal_edge) = edge(&trials, |t| t.state == State::Equal, fails);
     let (clean, clean_edge) = edge(&trials, |t| t.lost == 0, has_lost);
     let highest = |trials: &mut dyn Iterator<Item = &Trial>| {
-        trials.filter_map(|t| Some((forwarded(t)?, t.offered_fps))).max_by(|a, b| a.0.fps.total_cmp(&b.0.fps))
+        trials
+            .filter_map(|t| Some((own_forwarded(t, circuit.equal)?, t.offered_fps)))
+            .max_by(|a, b| a.0.fps.total_cmp(&b.0.fps))
     };
     let best = highest(&mut trials.iter().copied());
     let mfrzl = highest(&mut trials.iter().copied().filter(|t| t.lost == 0));
-    let overloaded = trials.iter().copied().find(|t| t.state == State::Overloaded);
+    let overloaded = mildest(&trials, equal);
     let [low, high] = equal_edge;
     let basis = match (low, high) {
         (Some(_), Some(_)) => Bound::Bracketed,
@@ -131,7 +139,7 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
         trial_seconds: median(trials.iter().map(|t| t.seconds))?,
         trials: trials.len() as u64,
         left_out: left_out.to_vec(),
-        equilibrium: equal.and_then(forwarded),
+        equilibrium: equal.and_then(|t| own_forwarded(t, circuit.equal)),
         equilibrium_bracket_fps: equal_edge,
         equilibrium_basis: basis,
         rfc1242: clean.and_then(offered),
@@ -139,7 +147,7 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
         mfr: best.map(|(rates, _)| rates),
         mfr_offered_fps: best.and_then(|(_, offered)| offered),
         mfrzl: mfrzl.map(|(rates, _)| rates),
-        frmol_fps: trials.last().and_then(|t| t.forwarded_fps),
+        frmol_fps: trials.last().and_then(|t| own_forwarded(t, circuit.equal)).map(|rates| rates.fps),
         service_fps: overloaded.and_then(|t| t.forwarded_fps),
         limit,
         monotone,
@@ -160,6 +168,12 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
     let open = reasons.into_iter().filter(|(null, _, _)| *null);
     row.undetermined = open.map(|(_, figure, reason)| OpenFigure { figure, reason }).collect();
     Some(row)
+}
+
+/// The mildest overload. A device that forwards a load whole is at its limit in none that is lower: it was disturbed there.
+fn mildest<'t>(trials: &[&'t Trial], equal: Option<&Trial>) -> Option<&'t Trial> {
+    let is_limit = |t: &Trial| equal.is_none_or(|own| fps(t) >= (1.0 - SAME_LOAD) * fps(own));
+    trials.iter().copied().find(|t| t.state == State::Overloaded && is_limit(t))
 }
 
 /// Where a trial does not say what its queue held although it was full.

@@ -10,7 +10,7 @@ use super::figures::Figure;
 use super::findings::{self, Found};
 use super::{Document, Section, View, captures, front};
 use crate::model::report::Capture;
-use crate::model::trials::TrialsReport;
+use crate::model::trials::{Direction, TrialsReport};
 use crate::report::words::number::{count, decimal};
 
 /// The whole report.
@@ -58,6 +58,7 @@ fn bench(report: &TrialsReport) -> Section {
             (Some(offset), Some(drift)) if offset != 0 => {
                 format!("; clock {} s ahead, {} ppm fast", decimal(offset as f64 / 1e9, 6), decimal(drift, 1))
             }
+            (Some(offset), None) => format!("; clock {} s ahead, drift unknown", decimal(offset as f64 / 1e9, 6)),
             (None, _) => "; clock not comparable".to_owned(),
             _ => String::new(),
         };
@@ -71,7 +72,12 @@ fn bench(report: &TrialsReport) -> Section {
         ));
     }
     if report.bench.depends_on_offset {
-        section.say("One direction only: the least latency between taps is taken for zero.");
+        let has = |direction| report.trials.iter().any(|trial| trial.direction == direction);
+        section.say(if has(Direction::Fwd) && has(Direction::Rev) {
+            "Several clocks: the least latency is taken to be equal both ways. The latency of one way is uncertain, the sum of both is not."
+        } else {
+            "One direction only: the least latency between taps is taken for zero."
+        });
     }
     captures::exactness(&mut section, report.exactness, &report.degraded_why);
     section

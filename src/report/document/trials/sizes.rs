@@ -2,7 +2,7 @@
 
 use super::super::table::{Cell, Column, Priority, Table};
 use super::super::{Section, View};
-use crate::model::trials::{Limits, Rates, TrialsReport};
+use crate::model::trials::{Baseline, Figure, Limits, OpenFigure, Rates, Reason, TrialsReport};
 use crate::report::words::number::{RateUnit, decimal};
 
 /// Frames per second of a rate.
@@ -78,6 +78,11 @@ pub(super) fn loss(report: &TrialsReport, view: &View) -> Section {
     section
 }
 
+/// Whether the latencies of one of the runs rest on an offset of clocks that is not known.
+fn is_guessed(row: &Baseline) -> bool {
+    row.undetermined.contains(&OpenFigure { figure: Figure::Increase, reason: Reason::DependsOnOffset })
+}
+
 pub(super) fn baseline(report: &TrialsReport, view: &View) -> Section {
     let mut section = Section::titled("Latency over the baseline");
     let mut table = Table::new([
@@ -100,10 +105,13 @@ pub(super) fn baseline(report: &TrialsReport, view: &View) -> Section {
             time(row.latency_mean_ns),
             Cell::decimal(row.increase_pct, 2),
             Cell::decimal(row.of_baseline_pct, 2),
-            Cell::text(if row.comparable { "" } else { "with loss" }),
+            Cell::text(if row.comparable || is_guessed(row) { "" } else { "with loss" }),
         ]);
     }
     section.table(table);
     section.more(view, report.baseline.len(), "trials", "--format csv --table baseline");
+    if report.baseline.iter().any(is_guessed) {
+        section.say("Increase not determined: several clocks stamped one of the runs, so that its latencies depend on their offset (--one-clock).");
+    }
     section
 }

@@ -1,17 +1,22 @@
 //! What is no trial, and what the report must say beside the trials.
 
+mod ends;
+
 use std::collections::HashSet;
+
+use ends::at_ends;
+pub(super) use ends::stopped_first;
 
 use super::association::row::{At, Sighted};
 use super::association::{Clocks, FrameRow, MISSING};
-use super::begins::{at_begin, never_left};
+use super::begins::never_left;
 use super::changed::changed;
 use super::finish::Found;
 use super::limits::{APART_NS, FEWEST, MAX_LISTED, STALL_FRAMES, STALL_NS};
 use super::read::tap::ContentDigest;
 use super::read::{Place, Taps};
 use crate::model::report::Rfc3339;
-use crate::model::trials::{Basis, Direction, Flow, Kind, Segment};
+use crate::model::trials::{Direction, Flow, Kind, Segment};
 
 /// Flows that are listed of each direction.
 const LISTED_FLOWS: usize = 16;
@@ -154,77 +159,6 @@ fn elsewhere(
             "The last tap shows no frame at all until {seconds:.3} s after the load: its capture may have begun later."
         )
     })
-}
-
-/// Why a trial is not used within which the captures begin or end.
-fn at_ends(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
-    at_end(taps, clocks, row, found).or_else(|| ended(taps, clocks, row, found)).or_else(|| at_begin(row, found))
-}
-
-/// Why a trial is not used with which the capture of the first tap ends, while a later one shows that the load went on. What is beside the
-/// load is in the tunnel as well, and goes on at a pace of its own.
-fn ended(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
-    let first = row.first()?;
-    let latest = clocks.map(first, taps.place(first).latest?);
-    let (from, to) = (found.stretch.from, found.stretch.to);
-    let during = |t: i64| (found.begin..found.following).contains(&t);
-    let pause = STALL_NS.max((found.end - found.begin) / (to - from).max(1) as i64 * PERIODS);
-    let mut before = found.begin;
-    let went_on = |d: &&i64| {
-        let pauses = **d > latest && **d - before > pause;
-        before = **d;
-        !pauses
-    };
-    let left = row.leaving.iter().filter(|d| during(**d)).take_while(went_on).count();
-    let carried = row.out.iter().take(from).filter(|d| **d != MISSING && **d >= found.begin).count();
-    let beside = row.beside.iter().filter(|own| during(own.t)).count();
-    let sent = row.count(from, to) as usize + carried + beside;
-    (row.thin.is_none() && latest < found.end + STALL_NS && left >= sent + STALL_FRAMES).then(|| {
-        "The first tap shows no frame after it, and more packets left than came in: its capture ended while the load went on.".to_owned()
-    })
-}
-
-/// A load does not fall silent for so many of its periods.
-const PERIODS: i64 = 8;
-
-/// So many packets in a row are hardly lost one by one.
-const MANY: usize = 8;
-
-/// Why a trial is not used at whose end the captures end: packets that had not come out by then may have been inside.
-fn at_end(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
-    let last = row.last()?;
-    let (from, to) = (found.stretch.from, found.stretch.to);
-    let (t, out) = (row.t.get(from..to)?, row.out.get(from..to)?);
-    let late = || t.iter().zip(out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t);
-    let most = late().max()?;
-    // In a load that begins with a full queue no packet is as fast as in others.
-    let size = row.size.get(from)?;
-    let others = row.t.iter().zip(&row.out).zip(&row.size).filter(|((t, d), own)| *own == size && d >= t);
-    let least = others.map(|((t, d), _)| d - t).min().into_iter().chain(late().min()).min()?;
-    let end = clocks.map(last, taps.place(last).latest?);
-    let lost = out.iter().filter(|d| **d == MISSING).count();
-    // Which packets a queue let through may be open: that some were inside at the end is not.
-    let is_open = row.unclear(last, (from, to)).is_some_and(|own| !own.queued);
-    if lost == 0 || end >= found.end.saturating_add(least) || is_open {
-        return None;
-    }
-    let behind = out.iter().rev().take_while(|d| **d == MISSING).count();
-    // Packets that came in too late to have come out.
-    let too_late = t.len() - t.partition_point(|t| t.saturating_add(least) <= end);
-    let told = matches!(found.basis, Basis::Content | Basis::Decrypted);
-    // Those behind the last that came out may be as late as that one was.
-    let (waiting, came_out) = (t.len() - behind, t.len() - behind - 1);
-    let last_late = out.get(came_out)? - t.get(came_out)?;
-    let in_time = t.get(waiting).is_some_and(|first| end - first <= last_late + last_late / 2);
-    let inside = if told { in_time && (behind == lost || behind >= MANY) } else { lost <= too_late + 1 };
-    if inside {
-        let why = "The captures end when it does: packets that had not come out by then may have been inside.";
-        return Some(why.to_owned());
-    }
-    // Where all are as late, none waited. How many of those that are missing still waited is open, and with it every count.
-    let period = (found.end - found.begin) / (t.len() as i64).max(1);
-    let why = "The captures end before the queue drained: packets inside cannot be told from lost ones.";
-    (!told && most - least > period / 2).then(|| why.to_owned())
 }
 
 /// What makes a stretch a ramp.
