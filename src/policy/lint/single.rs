@@ -10,6 +10,9 @@ use crate::policy::facts::router::{Router, Way};
 use crate::policy::facts::stated::{Basis, Stated};
 use crate::transform::Suite;
 
+/// Weak transforms, by whether nothing names them and their words, with the lines that name them.
+type WeakSets = BTreeMap<(bool, String), (Suite, Vec<(usize, Cite)>)>;
+
 /// SAs of one direction that are compared with those of the other.
 const COMPARED: usize = 8;
 
@@ -227,7 +230,7 @@ fn reused_keys(view: &View<'_>, problems: &mut Vec<Problem>) {
 
 /// Each weak set of transforms once, with all lines that name it.
 fn weak(view: &View<'_>, problems: &mut Vec<Problem>) {
-    let mut found: BTreeMap<(bool, String), (Suite, Vec<(usize, Cite)>)> = BTreeMap::new();
+    let mut found: WeakSets = BTreeMap::new();
     let mut add = |idle: bool, words: &str, suite: Option<Suite>, router: usize, cite: &Cite| {
         if let Some(suite) = suite.filter(|suite| !suite.weaknesses().is_empty()) {
             found.entry((idle, words.to_owned())).or_insert_with(|| (suite, Vec::new())).1.push((router, cite.clone()));
