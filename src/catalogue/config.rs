@@ -6,7 +6,7 @@ use crate::model::report::Severity;
 pub(super) const UNUSED_KEY: Entry = Entry {
     code: "config-unused-key",
     severity: Severity::Error,
-    severity_note: "",
+    severity_note: "a note of a crypto map that no interface carries, beside one that is in use",
     title: "Manual keys for a protocol that the transform set does not use",
     meaning: "A manual crypto map has `set session-key` lines for AH while its transform set has only esp-* transforms, or the reverse. The keys \
               are not used, and the SA that is needed gets none: packets leave with SPI 0 and are dropped by the peer.",
@@ -25,7 +25,7 @@ pub(super) const UNUSED_KEY: Entry = Entry {
 pub(super) const SPI_MISMATCH: Entry = Entry {
     code: "config-spi-mismatch",
     severity: Severity::Error,
-    severity_note: "",
+    severity_note: "a note where IKE chose the SPIs and the displays may be of two times, a warning where these agree on the way back",
     title: "One router's outbound SPI is not the other's inbound SPI",
     meaning: "With manual keys the sender must use the number that the receiver waits for. These two configurations do not agree, so the \
               receiver drops the packets and logs %CRYPTO-4-RECVD_PKT_INV_SPI.",
@@ -33,6 +33,7 @@ pub(super) const SPI_MISMATCH: Entry = Entry {
     remedy: &[
         "Make the outbound SPI of each router equal to the inbound SPI of its peer, for each protocol.",
         "Then `clear crypto sa` on the router that was changed.",
+        "Of SAs that IKE made: display both ends at one moment. If they still differ, delete the SAs at both.",
     ],
     lines: &[],
     references: &["RFC 4301 section 4.1 and 4.5.1"],
@@ -144,7 +145,7 @@ pub(super) const TRANSFORM_MISMATCH: Entry = Entry {
 pub(super) const IKE_MISMATCH: Entry = Entry {
     code: "config-ike-mismatch",
     severity: Severity::Error,
-    severity_note: "",
+    severity_note: "a note of proposals that no policy names",
     title: "The IKE policies of the two routers cannot agree",
     meaning: "No policy of one side has encryption, hash, group and authentication in common with a policy of the other. Phase 1 ends with \
               NO-PROPOSAL-CHOSEN and no SA comes up.",

@@ -26,7 +26,7 @@ pub(super) const KEY_MISSING: Entry = Entry {
 pub(super) const REFERENCE_MISSING: Entry = Entry {
     code: "config-reference-missing",
     severity: Severity::Error,
-    severity_note: "Where nothing of that kind was given at all, it is a warning.",
+    severity_note: "Where nothing of that kind was given at all, it is a warning. Of a crypto map or an interface that is not in use, beside one that is, it is a note.",
     title: "A line names something that does not exist",
     meaning: "An interface names a crypto map, or an entry of a crypto map an access list or a transform set, that the configuration does not \
               have. IOS takes the line without complaint, and the entry protects nothing.",
@@ -45,7 +45,7 @@ pub(super) const REFERENCE_MISSING: Entry = Entry {
 pub(super) const ENTRY_INCOMPLETE: Entry = Entry {
     code: "config-entry-incomplete",
     severity: Severity::Error,
-    severity_note: "",
+    severity_note: "Of a crypto map or an interface that is not in use, beside one that is, it is a note.",
     title: "An entry of a crypto map lacks its peer, transform set or access list",
     meaning: "An entry needs `set peer`, `set transform-set` and `match address`. Without one of them IOS marks it `! Incomplete` and does not \
               use it.",

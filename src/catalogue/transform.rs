@@ -88,7 +88,7 @@ pub(super) const ICV_INVALID: Entry = Entry {
 pub(super) const WEAK: Entry = Entry {
     code: "weak-transform",
     severity: Severity::Note,
-    severity_note: "a warning when a configuration names the transform, a note when it is inferred from lengths",
+    severity_note: "a warning when a configuration names the transform, a note when it is inferred from lengths; a note of a transform set that nothing names",
     title: "A transform that should no longer be used",
     meaning: "DES, 3DES, HMAC-MD5 and ESP without integrity are broken, outworn or forbidden by RFC 8221. NULL encryption is not weak by \
               itself, it is none: everything is readable.",

@@ -99,6 +99,10 @@ pub(super) fn pasted(text: &[u8]) -> Pasted {
             if trimmed == b"!" && !known {
                 ends.push(number);
             }
+            // An empty line ends a command that a backslash continues.
+            if raw.last().is_some_and(|(_, line)| line.trim_end().ends_with('\\')) {
+                raw.push((number, String::new()));
+            }
             continue;
         }
         last = octets;

@@ -135,7 +135,7 @@ impl Policies {
         apart::both_ends(&mut builder);
         let (mut routers, files) = builder.finish();
         routers.iter_mut().for_each(crate::policy::read::cisco::expand);
-        routers.iter_mut().for_each(Router::add_protected_tunnels);
+        routers.iter_mut().for_each(crate::policy::read::cisco::protected_tunnels);
         let digest = digest_of(&routers);
         Self { routers, files, digest }
     }

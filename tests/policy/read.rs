@@ -225,6 +225,31 @@ fn the_list_of_our_own_is_read() {
 }
 
 #[test]
+fn a_command_of_several_lines_is_cited_at_its_first() {
+    let setkey = "#!/usr/sbin/setkey -f\nflush;\nadd 198.51.100.1 198.51.100.2 esp 0x1001 -m tunnel\n\t-E aes-cbc 0x00\n\t-A hmac-sha1 0x00;\n";
+    let openbsd = "left = \"198.51.100.1\"\nesp tunnel from $left to 198.51.100.2 spi 0x1001:0x1002 \\\n\tauth hmac-sha1 enc aes \\\n\t\
+                   authkey 0x00:0x00 \\\n\tenckey 0x00:0x00\n";
+    for (text, line) in [(setkey, 3), (openbsd, 2)] {
+        let policies = read(text);
+        let cited: Vec<u32> = policies.routers[0].installed.iter().map(|sa| sa.cites[0].line).collect();
+        assert!(!cited.is_empty() && cited.iter().all(|one| *one == line), "{text}: {cited:?}");
+    }
+}
+
+#[test]
+fn what_is_not_compared_is_told() {
+    let multipoint = "hostname R1\ninterface Tunnel0\n tunnel source GigabitEthernet0/0\n tunnel mode gre multipoint\n";
+    let routeros =
+        "/ip ipsec proposal\nadd name=p auth-algorithms=sha256\n/ip ipsec peer\nadd address=192.0.2.2/32 name=far\n";
+    for (text, lines) in [(multipoint, vec![4]), (routeros, vec![2, 4])] {
+        let policies = read(text);
+        let told: Vec<u32> = policies.files[0].remarks.iter().map(|remark| remark.line).collect();
+        assert_eq!(told, lines, "{text}: {:?}", policies.files[0].remarks);
+        assert!(policies.files[0].remarks.iter().all(|remark| remark.what.contains("not compared")), "{text}");
+    }
+}
+
+#[test]
 fn wrong_values_are_told_with_their_line_and_the_rest_counts() {
     let policies = read(
         "hostname R1\ncrypto map M 1 ipsec-manual\nset peer 10.0.0.256\nset session-key inbound esp 20o1 authenticator 00\n\

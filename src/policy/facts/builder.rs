@@ -33,7 +33,7 @@ pub(in crate::policy) struct Builder {
     /// The router without a name that the present input told of before its first prompt.
     nameless: Option<usize>,
     file: Arc<str>,
-    number: u32,
+    pub(in crate::policy) number: u32,
     facts: usize,
     /// Which of several configurations without a name in one input is read, from 1; 0 where there is only one.
     part: u32,
@@ -368,12 +368,11 @@ impl Builder {
 
     /// Keeps the words of a line that no reader takes: what one of them names is not known to be missing.
     pub(in crate::policy) fn mentions(&mut self, text: &str) {
-        if !may_define(text) {
-            return;
-        }
         let Some(router) = self.current.and_then(|at| self.routers.get_mut(at)) else { return };
+        // In a script for a Linux host, any line may be the call of a function.
+        let room = if may_define(text) || router.has_xfrm() { MAX_BLOCKS } else { 0 };
         let known = &mut router.forwarding.mentioned;
-        let room = MAX_BLOCKS.saturating_sub(known.len());
+        let room = room.saturating_sub(known.len());
         known.extend(text.split(' ').take(room).map(|word| digest(word.trim_matches(['"', ',', ';']))));
     }
 

@@ -20,6 +20,9 @@ pub struct Forwarding {
     pub other_routes: bool,
     /// Groups of networks by name.
     pub groups: BTreeMap<String, Vec<Net>>,
+    /// Groups with a member that is not known.
+    #[serde(skip)]
+    pub(in crate::policy) vague_groups: BTreeSet<String>,
     /// Lines of access lists that name groups, until all groups are read.
     pub(in crate::policy) grouped: Vec<Grouped>,
     /// Access lists of which a line could not be read, or names a group that is not there.
@@ -28,10 +31,25 @@ pub struct Forwarding {
     pub vague_sets: BTreeSet<String>,
     /// Lists whose packets NAT translates from inside to outside.
     pub translated: Vec<NatList>,
+    /// Route maps: what each entry takes.
+    #[serde(skip)]
+    pub(in crate::policy) route_maps: BTreeMap<String, Vec<Taking>>,
+    /// Route maps whose packets NAT translates, in place of a list.
+    #[serde(skip)]
+    pub(in crate::policy) translated_by: Vec<NatList>,
     /// The line that switches IKE off.
     pub ike_off: Option<Cite>,
     /// Whether pre-shared keys may come from elsewhere: keyrings, keys for host names, lines that are not read.
     pub other_keys: bool,
+    /// IPsec profiles that negotiate by IKEv2: the line that says so.
+    #[serde(skip)]
+    pub(in crate::policy) ikev2_profiles: BTreeMap<String, Cite>,
+    /// The proposals that policies of IKEv2 name; others are not used.
+    #[serde(skip)]
+    pub(in crate::policy) attached: BTreeSet<String>,
+    /// Whether profiles of IKEv1 choose among keyrings.
+    #[serde(skip)]
+    pub(in crate::policy) keyrings: bool,
     /// Lists whose lines are not all in force as they stand here: numbers out of order, times, lines taken out again.
     #[serde(skip)]
     pub(in crate::policy) unsure: BTreeSet<String>,
@@ -56,9 +74,6 @@ pub struct Forwarding {
     /// Whether lines of a display of SAs, or of a configuration whose lines each stand for themselves, were cut out.
     #[serde(skip)]
     pub(in crate::policy) cut_display: bool,
-    /// Whether displays show SAs with a lifetime, which IKE made.
-    #[serde(skip)]
-    pub(in crate::policy) negotiated: bool,
     /// Names that PIX and ASA give to addresses.
     pub(in crate::policy) aliases: BTreeMap<String, Address>,
     /// Digests of the words of lines that are not understood, any of which may be a key: what one of them names may be there.
@@ -89,6 +104,17 @@ pub struct Port {
     pub nat_inside: Option<bool>,
     /// Whether its address is leased or negotiated.
     pub leased: bool,
+}
+
+/// What an entry of a route map takes.
+#[derive(Clone, Debug, Default)]
+pub(in crate::policy) struct Taking {
+    /// Whether it permits.
+    pub(in crate::policy) permits: bool,
+    /// The access lists that it names.
+    pub(in crate::policy) lists: Vec<String>,
+    /// Whether it asks for more than a list says.
+    pub(in crate::policy) asks_more: bool,
 }
 
 /// What `ip nat inside source list` translates.
@@ -195,8 +221,13 @@ impl Forwarding {
     fn nets(&self, end: &End) -> Option<Vec<Net>> {
         match end {
             End::Net(net) => Some(vec![*net]),
-            End::Group(name) => self.groups.get(name).filter(|nets| !nets.is_empty()).cloned(),
+            End::Group(name) => self.known_group(name),
         }
+    }
+
+    /// The networks of a group all of whose members are known.
+    pub(in crate::policy) fn known_group(&self, name: &str) -> Option<Vec<Net>> {
+        self.groups.get(name).filter(|nets| !nets.is_empty() && !self.vague_groups.contains(name)).cloned()
     }
 
     /// What a line with groups selects; `None` where a group is not known.
@@ -210,6 +241,11 @@ impl Forwarding {
     /// Whether a line that could not be read is about something of this name.
     pub(in crate::policy) fn mentions(&self, name: &str) -> bool {
         self.mentioned.contains(&digest(name)) || self.vague.contains(name) || self.vague_sets.contains(name)
+    }
+
+    /// Whether lines that are not understood have all of some words, as the call of a function of a script has.
+    pub(in crate::policy) fn mentions_all(&self, words: &[Option<String>]) -> bool {
+        words.iter().all(|word| word.as_ref().is_some_and(|word| self.mentions(word)))
     }
 
     /// Whether something of this name may be there: a line about it could not be read, or was cut out.

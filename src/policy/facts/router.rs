@@ -101,32 +101,6 @@ impl Router {
         self.cite = kept.cite;
     }
 
-    /// A tunnel interface that a profile protects is an entry like one of a crypto map.
-    pub(in crate::policy) fn add_protected_tunnels(&mut self) {
-        for (name, interface) in &self.interfaces {
-            let (Some((profile, cite)), Some((far, far_cite))) = (&interface.protection, &interface.tunnel_destination)
-            else {
-                continue;
-            };
-            let source = interface.tunnel_source.as_deref().unwrap_or_default();
-            let of_interface =
-                self.interfaces.get(source).and_then(|source| source.addresses.first()).map(|(own, _)| *own);
-            self.maps.push(MapEntry {
-                name: name.clone(),
-                number: 0,
-                keying: Keying::Ike,
-                peers: vec![(*far, far_cite.clone())],
-                keys: Vec::new(),
-                transform_sets: self.profiles.get(profile).cloned().unwrap_or_default(),
-                acl: None,
-                local: crate::policy::words::address(source).or(of_interface),
-                unread: Unread::default(),
-                replaced: Vec::new(),
-                cite: cite.clone(),
-            });
-        }
-    }
-
     /// Whether any of a configuration was read.
     #[must_use]
     pub fn has_configuration(&self) -> bool {
@@ -150,6 +124,11 @@ impl Router {
         ];
         let lists = self.interfaces.is_empty() && self.acls.values().any(|list| !list.permits.is_empty());
         lists || counts.iter().any(|count| *count > 0)
+    }
+
+    /// Whether states or policies of a Linux kernel were read.
+    pub(in crate::policy) fn has_xfrm(&self) -> bool {
+        !self.xfrm_policies.is_empty() || self.installed.iter().any(|sa| sa.kernel.is_some())
     }
 
     /// Networks that its interfaces are connected to.
@@ -254,6 +233,9 @@ pub struct MapEntry {
     pub unread: Unread,
     /// Session keys that a later line of the same direction word and protocol replaced.
     pub replaced: Vec<SessionKey>,
+    /// The line that has it negotiate by IKEv2 (`set ikev2-profile`).
+    #[serde(skip)]
+    pub ikev2: Option<Cite>,
     /// Where it stands.
     pub cite: Cite,
 }
@@ -271,6 +253,9 @@ pub struct Unread {
     pub keys: bool,
     /// Proposals of IKEv2 in place of transform sets.
     pub proposals: bool,
+    /// Profiles of IKE, which its display does not show.
+    #[serde(skip)]
+    pub profile: bool,
 }
 
 /// A manual key (`set session-key`).
@@ -407,6 +392,9 @@ pub struct Installed {
     pub kernel: Option<Box<KernelState>>,
     /// The crypto map it belongs to.
     pub map: Option<String>,
+    /// Whether its display shows that IKE made it.
+    #[serde(skip)]
+    pub negotiated: bool,
     /// Its lines.
     pub cites: Vec<Cite>,
 }
@@ -430,6 +418,7 @@ impl Installed {
             tfc: 0,
             kernel: None,
             map: None,
+            negotiated: false,
             cites: vec![cite],
         }
     }

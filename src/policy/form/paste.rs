@@ -18,7 +18,7 @@ use crate::policy::read::setkey::Setkey;
 use crate::policy::read::show::Show;
 use crate::policy::read::show_map::ShowMap;
 use crate::policy::read::swanctl::Swanctl;
-use crate::policy::read::xfrm::Xfrm;
+use crate::policy::read::xfrm::{self, Xfrm};
 
 /// What a reader made of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -194,6 +194,7 @@ impl Paste {
             return;
         }
         builder.mentions(text);
+        xfrm::unread(text, builder);
         if self.active == Active::Cisco {
             self.cisco.unread(text, self.indents.then_some(indented), builder);
         }

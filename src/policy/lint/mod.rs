@@ -7,8 +7,10 @@ mod ends;
 mod linux;
 mod maps;
 mod near;
+mod rekeyed;
 mod single;
 mod stale;
+mod two_ends;
 mod way;
 
 use std::collections::BTreeMap;
@@ -55,6 +57,7 @@ fn found(view: &View<'_>) -> Vec<Problem> {
     problems.extend(crate::policy::lint::ends::links::problems(view));
     problems.extend(stale::problems(view));
     problems.extend(linux::problems(view));
+    problems.extend(two_ends::problems(view, &problems));
     problems.extend(single::problems(view, &facing, &wrong_sets));
     // Commands of IOS and of Linux are no use to routers of other makers.
     let foreign =

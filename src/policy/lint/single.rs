@@ -6,9 +6,12 @@ use super::super::{Cite, Problem, Secret, View, fix};
 use super::{Facing, fits};
 use crate::model::report::Severity;
 use crate::model::{Address, Protocol, SaKey, Spi};
-use crate::policy::facts::router::Way;
+use crate::policy::facts::router::{Router, Way};
 use crate::policy::facts::stated::{Basis, Stated};
 use crate::transform::Suite;
+
+/// Weak transforms, by whether nothing names them and their words, with the lines that name them.
+type WeakSets = BTreeMap<(bool, String), (Suite, Vec<(usize, Cite)>)>;
 
 /// SAs of one direction that are compared with those of the other.
 const COMPARED: usize = 8;
@@ -227,34 +230,46 @@ fn reused_keys(view: &View<'_>, problems: &mut Vec<Problem>) {
 
 /// Each weak set of transforms once, with all lines that name it.
 fn weak(view: &View<'_>, problems: &mut Vec<Problem>) {
-    let mut found: BTreeMap<String, (Suite, Vec<(usize, Cite)>)> = BTreeMap::new();
-    let mut add = |words: &str, suite: Option<Suite>, router: usize, cite: &Cite| {
+    let mut found: WeakSets = BTreeMap::new();
+    let mut add = |idle: bool, words: &str, suite: Option<Suite>, router: usize, cite: &Cite| {
         if let Some(suite) = suite.filter(|suite| !suite.weaknesses().is_empty()) {
-            found.entry(words.to_owned()).or_insert_with(|| (suite, Vec::new())).1.push((router, cite.clone()));
+            found.entry((idle, words.to_owned())).or_insert_with(|| (suite, Vec::new())).1.push((router, cite.clone()));
         }
     };
     for (at, router) in view.policies.routers.iter().enumerate() {
-        for set in router.transform_sets.values() {
-            add(&set.words, set.words.parse().ok(), at, &set.cite);
+        let named = named_sets(router);
+        for (name, set) in &router.transform_sets {
+            let is_idle = !named.is_empty() && !named.contains(name.as_str()) && !router.forwarding.mentions(name);
+            add(is_idle, &set.words, set.words.parse().ok(), at, &set.cite);
         }
     }
     for stated in view.stated.iter().filter(|one| one.basis != Basis::Manual) {
         if let Some(cite) = stated.cites.first() {
-            add(&stated.words, stated.suite, stated.router, cite);
+            add(false, &stated.words, stated.suite, stated.router, cite);
         }
     }
-    for (words, (suite, lines)) in found {
+    for ((idle, words), (suite, lines)) in found {
         let mut hosts: Vec<&str> = lines.iter().map(|(router, _)| view.name(*router)).collect();
         hosts.dedup();
         let more = if hosts.len() > 4 { " and others" } else { "" };
         hosts.truncate(4);
         let why: Vec<String> =
             suite.weaknesses().iter().map(|weak| format!("{}: {}", weak.algorithm, weak.why)).collect();
-        let evidence = format!("{words} ({}{more}). {}.", hosts.join(", "), why.join("; "));
-        let mut problem = Problem::new("weak-transform", evidence).severity(Severity::Warning).about(suite.to_string());
+        let mut evidence = format!("{words} ({}{more}). {}.", hosts.join(", "), why.join("; "));
+        if idle {
+            evidence.push_str(" No crypto map and no profile names the transform set: no SA has it.");
+        }
+        let severity = if idle { Severity::Note } else { Severity::Warning };
+        let mut problem = Problem::new("weak-transform", evidence).severity(severity).about(suite.to_string());
         for (router, cite) in &lines {
             problem = problem.lines(view.policies, *router, [cite]);
         }
         problems.push(problem);
     }
+}
+
+/// The transform sets that crypto maps and profiles of a router name.
+fn named_sets(router: &Router) -> BTreeSet<&str> {
+    let of_maps = router.maps.iter().flat_map(|entry| &entry.transform_sets);
+    of_maps.chain(router.profiles.values().flatten()).map(|(set, _)| set.as_str()).collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Cite, Problem, View, fix};
+use super::agree;
 use crate::model::{Address, Protocol, Spi};
 use crate::policy::facts::router::{Keying, Way};
 use crate::policy::facts::stated::{Basis, Stated};
@@ -88,13 +89,15 @@ fn display(view: &View<'_>, router: usize, stated: &[&Stated], all: &BTreeMap<us
         stated.iter().filter(|one| one.basis == basis && !one.words.is_empty()).map(|one| one.words.as_str()).collect()
     };
     // A display has one line for each protocol of a set.
-    let parts = |words: BTreeSet<&str>| -> BTreeSet<String> {
-        words.iter().filter_map(|words| words.parse::<Suite>().ok()).map(|s| s.to_string()).collect()
-    };
+    let parts = |words: BTreeSet<&str>| -> Vec<Suite> { words.iter().filter_map(|words| words.parse().ok()).collect() };
     let (shown, set) = (parts(words(Basis::InForce)), parts(words(Basis::Manual)));
-    let bundle = set.iter().any(|suite| suite.contains(" + "));
-    if !shown.is_empty() && !set.is_empty() && shown.is_disjoint(&set) && !bundle {
-        let join = |set: &BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(", ");
+    let bundle = set.iter().any(|suite| suite.to_string().contains(" + "));
+    let common = shown.iter().any(|shown| set.iter().any(|set| agree(shown, set)));
+    if !shown.is_empty() && !set.is_empty() && !common && !bundle {
+        let join = |set: &[Suite]| {
+            let named: BTreeSet<String> = set.iter().map(ToString::to_string).collect();
+            named.into_iter().collect::<Vec<_>>().join(", ")
+        };
         said.push(format!("the display shows the transforms {}, the configuration says {}", join(&shown), join(&set)));
     }
     if said.is_empty() {

@@ -14,7 +14,7 @@ mod note;
 mod transforms;
 mod undo;
 
-pub(in crate::policy) use forwarding::expand;
+pub(in crate::policy) use forwarding::{expand, protected_tunnels};
 pub(in crate::policy) use keywords::interface as interface_name;
 pub(in crate::policy) use known::irrelevant;
 pub(in crate::policy) use map::{entry as map_entry, shown};
@@ -22,7 +22,9 @@ pub(in crate::policy) use map::{entry as map_entry, shown};
 use crate::policy::facts::builder::Builder;
 use crate::policy::facts::router::Keying;
 use crate::policy::form::paste::Read;
+use crate::policy::words::address;
 use keywords::Context;
+use known::OTHER_BLOCKS;
 
 /// The block that lines belong to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -41,8 +43,11 @@ enum Block {
     Object(String),
     /// An entry of the router's `ike`.
     Ike(usize),
+    /// A policy of IKEv2, which names proposals.
+    Proposals,
     /// The display of the pre-shared keys.
     Keys,
+    RouteMap(String),
     /// A block whose lines are no concern of ours, although some begin with the same words.
     Other,
 }
@@ -50,13 +55,13 @@ enum Block {
 impl Block {
     const fn context(&self) -> Context {
         match self {
-            Self::None | Self::Other | Self::Object(_) | Self::Group(_) | Self::Keys => Context::Global,
             Self::TransformSet(_) => Context::TransformSet,
             Self::Profile(_) => Context::Profile,
             Self::Map(_) => Context::Map,
             Self::Interface(_) => Context::Interface,
             Self::Acl(_) => Context::List,
             Self::Ike(_) => Context::Ike,
+            _ => Context::Global,
         }
     }
 }
@@ -72,26 +77,6 @@ pub(in crate::policy) fn list_entry(words: &[&str], builder: &mut Builder) -> Re
     let words: Vec<&str> = whole.iter().map(String::as_str).collect();
     Read::when(!matches!(acl::open(&whole.join(" "), &words, builder), acl::Opened::Foreign))
 }
-
-/// Beginnings of blocks that are not read.
-const OTHER_BLOCKS: [&str; 16] = [
-    "router",
-    "line",
-    "route-map",
-    "class-map",
-    "policy-map",
-    "vrf",
-    "voice",
-    "dial-peer",
-    "key",
-    "control-plane",
-    "banner",
-    "archive",
-    "controller",
-    "aaa",
-    "username",
-    "snmp-server",
-];
 
 /// Lines of interfaces and of the configuration at large that are known and say nothing here.
 const NOISE: [&str; 24] = [
@@ -173,7 +158,7 @@ impl Cisco {
 
     fn command(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
         match words {
-            ["hostname", name, ..] => {
+            ["hostname", name, ..] if address(name).is_none() => {
                 builder.hostname(name.trim_matches('"'), &format!("hostname {name}"));
                 self.block = Block::None;
                 Read::Understood
@@ -229,6 +214,12 @@ impl Cisco {
                 }
                 Read::Understood
             }
+            ["route-map", name, how @ ("permit" | "deny"), ..] => {
+                forwarding::route_map(name, *how == "permit", builder);
+                let read = self.other();
+                self.block = Block::RouteMap((*name).to_owned());
+                read
+            }
             [first, ..] if OTHER_BLOCKS.contains(first) && words.len() > 1 => {
                 if *first == "router"
                     && let Some(router) = builder.router()
@@ -269,6 +260,8 @@ impl Cisco {
             Block::Object(name) => acl::object(&name.clone(), words, builder),
             Block::Group(name) => forwarding::group_line(&name.clone(), words, builder),
             Block::Ike(at) => ike::line(*at, words, builder),
+            Block::RouteMap(name) => forwarding::route_map_line(&name.clone(), words, builder),
+            Block::Proposals => ike::attached(words, builder),
             Block::Keys => ike::shown(words, builder),
         };
         let noise = read == Read::Foreign
@@ -369,6 +362,11 @@ impl Cisco {
             ike::Opened::Policy(at) => {
                 self.block = Block::Ike(at);
                 Read::Understood
+            }
+            ike::Opened::Proposals => {
+                let read = self.other();
+                self.block = Block::Proposals;
+                read
             }
             ike::Opened::Line => Read::Understood,
             ike::Opened::Foreign => self.other(),

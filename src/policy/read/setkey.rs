@@ -18,6 +18,8 @@ const MAX_WORDS: usize = 64;
 pub(in crate::policy) struct Setkey {
     /// Words of a command whose semicolon did not come yet.
     command: Vec<String>,
+    /// The line of its first word.
+    begun: u32,
     /// The ends of the SA that a display tells of, and its mode.
     ends: Option<(Address, Address)>,
     /// The selector that a display tells of, and its way.
@@ -30,6 +32,7 @@ impl Reader for Setkey {
         match words {
             ["add", rest @ ..] if is_add(rest) => self.take(words, builder),
             ["spdadd", ..] => self.take(words, builder),
+            ["delete" | "deleteall", _, _, "esp" | "ah", ..] => self.take(words, builder),
             ["flush;" | "spdflush;"] | ["flush;", "spdflush;"] | ["setkey", ..] => {}
             _ if text.starts_with("#!") && text.contains("setkey") => {}
             [src, dst] => match (address(src), address(dst)) {
@@ -90,6 +93,9 @@ impl Setkey {
             if word.starts_with('#') {
                 break;
             }
+            if self.command.is_empty() {
+                self.begun = builder.number;
+            }
             if self.command.len() < MAX_WORDS {
                 // A key in quotes is the octets themselves.
                 let quoted = word.starts_with('"');
@@ -99,12 +105,16 @@ impl Setkey {
                 let command = std::mem::take(&mut self.command);
                 let words: Vec<&str> = command.iter().map(String::as_str).collect();
                 let words = without_flags(&words);
+                let here = std::mem::replace(&mut builder.number, self.begun);
                 match words.as_slice() {
                     ["add", src, dst, protocol, number, rest @ ..] => add(src, dst, protocol, number, rest, builder),
                     ["spdadd", rest @ ..] => self.policy(rest, builder),
+                    ["delete", src, dst, protocol, number] => delete(src, dst, protocol, spi(number), builder),
+                    ["deleteall", src, dst, protocol] => delete(src, dst, protocol, None, builder),
                     ["flush" | "spdflush" | "dump" | "spddump", ..] => {}
                     _ => builder.wrong("a setkey command that is not read"),
                 }
+                builder.number = here;
             }
         }
     }
@@ -218,6 +228,17 @@ fn known(words: Option<&'static str>, builder: &mut Builder) -> Option<&'static 
         builder.wrong("an algorithm that is not known");
     }
     words.filter(|words| !words.is_empty())
+}
+
+/// An SA is taken out, or all between two ends.
+fn delete(src: &str, dst: &str, protocol: &str, number: Option<crate::model::Spi>, builder: &mut Builder) {
+    let (src, dst, protocol) = (address(src), address(dst), named(protocol));
+    if let Some(router) = builder.continues() {
+        router.installed.retain(|sa| {
+            let meant = (sa.protocol, sa.src, sa.dst) == (protocol, src, dst) && number.is_none_or(|spi| spi == sa.spi);
+            sa.display != Display::Other || !meant
+        });
+    }
 }
 
 fn named(protocol: &str) -> Protocol {

@@ -119,13 +119,15 @@ impl Show {
                 });
             }
             ["no", "sa", "timing"] => {}
-            ["sa", "timing:", ..] => negotiated(builder),
+            ["sa", "timing:", ..] => edit(builder, |sa| sa.negotiated = true),
             ["in", "use", "settings", ..] => {
                 let mode = if text.contains("Transport") { Mode::Transport } else { Mode::Tunnel };
                 let udp = text.contains("UDP");
+                let negotiated = text.contains("IKEv");
                 edit(builder, |sa| {
                     sa.mode = Some(mode);
                     sa.udp = udp;
+                    sa.negotiated |= negotiated;
                 });
             }
             // The bitmap of the anti-replay window of ASA.
@@ -217,13 +219,6 @@ fn errors(text: &str, builder: &mut Builder) {
     if let Some(flow) = builder.router().and_then(|router| router.flows.last_mut()).filter(|_| !trouble.is_empty()) {
         flow.trouble.extend(trouble);
         flow.cites.push(cite);
-    }
-}
-
-/// SAs with a lifetime were made by IKE.
-fn negotiated(builder: &mut Builder) {
-    if let Some(router) = builder.continues() {
-        router.forwarding.negotiated = true;
     }
 }
 

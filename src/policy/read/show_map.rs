@@ -70,6 +70,7 @@ impl Reader for ShowMap {
             return Read::Foreign;
         }
         *self = Self { at: map_entry(name, number, keying, builder), ..Self::default() };
+        self.edit(builder, |entry| entry.unread.profile |= entry.peers.is_empty() && entry.transform_sets.is_empty());
         Read::Understood
     }
 

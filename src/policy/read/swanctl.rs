@@ -93,6 +93,7 @@ impl Swanctl {
             words: child.words.clone(),
             mode: child.mode,
             udp: child.udp,
+            negotiated: true,
             ..Installed::listed(Display::Swanctl, child.protocol, spi, cite)
         };
         sa.cites.push(child.cite.clone());

@@ -108,7 +108,7 @@ fn peer(view: &View<'_>, here: usize, there: usize) -> Option<Problem> {
         a.name, b.name
     );
     // IKE comes to the peer that it names: behind another address is a NAT. Keys that were typed in are there whatever the peer is.
-    let negotiated = a.forwarding.negotiated || b.forwarding.negotiated;
+    let negotiated = a.installed.iter().chain(&b.installed).any(|sa| sa.negotiated);
     let severity = if negotiated { Severity::Note } else { Severity::Error };
     let cites =
         |router: &'_ Router| router.installed.iter().filter_map(|sa| sa.cites.first().cloned()).collect::<Vec<_>>();

@@ -1,28 +1,105 @@
 //! IKE policies that cannot agree, and pre-shared keys that differ.
 
-use crate::policy::facts::router::{IkeKey, IkePolicy, Keying};
+use std::collections::BTreeSet;
+
+use crate::model::report::Severity;
+use crate::policy::facts::router::{IkeKey, IkePolicy, Keying, MapEntry, Unread};
 use crate::policy::form::order::Chapter;
 use crate::policy::lint::{Facing, blame};
 use crate::policy::{Cite, Problem, View, fix};
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut routers: Vec<(usize, usize)> = facing
-        .iter()
-        .filter(|pair| {
-            [pair.a, pair.b].iter().all(|at| view.entry(at.0, at.1).is_some_and(|entry| entry.keying == Keying::Ike))
-        })
-        .map(|pair| (pair.a.0, pair.b.0))
-        .collect();
-    routers.dedup();
-    for (a, b) in routers {
+    let mut pairs: Vec<((usize, usize), BTreeSet<u8>)> = Vec::new();
+    let negotiate = |pair: &&Facing| {
+        [pair.a, pair.b].iter().all(|at| view.entry(at.0, at.1).is_some_and(|entry| entry.keying == Keying::Ike))
+    };
+    for pair in facing.iter().filter(negotiate) {
+        let routers = (pair.a.0, pair.b.0);
+        if pairs.last().is_none_or(|(last, _)| *last != routers) {
+            pairs.push((routers, BTreeSet::new()));
+        }
+        let Some((_, versions)) = pairs.last_mut() else { continue };
+        match (version(view, pair.a), version(view, pair.b)) {
+            (Some(x), Some(y)) if x != y => problems.extend(other_version(view, *pair)),
+            (Some(version), _) | (None, Some(version)) => versions.extend([version]),
+            (None, None) => versions.extend([1, 2]),
+        }
+    }
+    for ((a, b), versions) in pairs {
         problems.extend([(a, b), (b, a)].into_iter().filter_map(|(at, other)| switched_off(view, at, other)));
-        for version in [1, 2] {
+        for version in versions.iter().copied() {
             problems.extend(policy_problem(view, a, b, version));
         }
-        problems.extend(key_problem(view, a, b));
+        if versions.contains(&2) {
+            problems.extend([a, b].into_iter().filter_map(|at| not_attached(view, at)));
+        }
+        if versions.contains(&1) {
+            problems.extend(key_problem(view, a, b));
+        }
     }
     problems
+}
+
+/// The version of IKE that an entry of IOS negotiates with: 2 where it names a profile of IKEv2 and 1 where it names none. `None` where
+/// that is not known.
+pub(super) fn version(view: &View<'_>, at: (usize, usize)) -> Option<u8> {
+    let router = view.policies.routers.get(at.0).filter(|router| router.maker.is_none())?;
+    let entry = view.entry(at.0, at.1)?;
+    if entry.ikev2.is_some() {
+        return Some(2);
+    }
+    let hidden = [Chapter::Maps, Chapter::Sets].iter().any(|chapter| router.forwarding.hidden.contains(chapter));
+    let Unread { list, sets, profile, .. } = entry.unread;
+    let named = router.interfaces.get(&entry.name).filter(|_| entry.number == 0);
+    let profile_read = named.and_then(|one| one.protection.as_ref()).is_none_or(|(profile, _)| {
+        profile != "default" && router.profiles.get(profile).is_some_and(|sets| !sets.is_empty())
+    });
+    let open = hidden || list || sets || profile || router.forwarding.mentions("ikev2-profile");
+    (!open && profile_read).then_some(1)
+}
+
+/// Entries that face each other, of which one negotiates with IKEv2 and the other one with IKEv1.
+fn other_version(view: &View<'_>, pair: Facing) -> Option<Problem> {
+    let (second, first) = if version(view, pair.a) == Some(2) { (pair.a, pair.b) } else { (pair.b, pair.a) };
+    let (newer, older) = (view.entry(second.0, second.1)?, view.entry(first.0, first.1)?);
+    let (name, far) = (view.name(second.0), view.name(first.0));
+    let title = |entry: &MapEntry| match entry.number {
+        0 => entry.name.clone(),
+        number => format!("crypto map {} {number}", entry.name),
+    };
+    let evidence = format!(
+        "{name} negotiates for {} with IKEv2 (`set ikev2-profile`), and {far} for {} with IKEv1, as it names no profile of IKEv2: neither \
+         answers the other, and no SA comes up. Which of the two is meant is not determined by these texts.",
+        title(newer),
+        title(older)
+    );
+    Some(
+        Problem::new("config-ike-mismatch", evidence)
+            .about(format!("{name} < > {far}"))
+            .lines(view.policies, second.0, &newer.ikev2)
+            .lines(view.policies, first.0, [&older.cite]),
+    )
+}
+
+/// Proposals of IKEv2 of a router that no policy of IKEv2 names: what it offers is its release's.
+fn not_attached(view: &View<'_>, at: usize) -> Option<Problem> {
+    let router = view.policies.routers.get(at).filter(|router| router.maker.is_none())?;
+    let proposals: Vec<&IkePolicy> = router.ike.iter().filter(|policy| policy.version == 2).collect();
+    let hidden = router.forwarding.hidden.contains(&Chapter::Policies) || router.forwarding.mentions("proposal");
+    if proposals.is_empty() || hidden || proposals.iter().any(|one| router.forwarding.attached.contains(&one.name)) {
+        return None;
+    }
+    let names: Vec<&str> = proposals.iter().map(|one| one.name.as_str()).collect();
+    let evidence = format!(
+        "{}: no `crypto ikev2 policy` names proposal {}, so it is not used. {0} offers the default proposal of its release, which is not \
+         compared.",
+        router.name,
+        names.join(", ")
+    );
+    let cites = proposals.iter().filter_map(|one| one.cites.first());
+    let problem = Problem::new("config-ike-mismatch", evidence).severity(Severity::Note).about(&*router.name);
+    Some(problem.lines(view.policies, at, cites))
 }
 
 /// A router whose entry negotiates, and whose IKE is off.
@@ -38,8 +115,10 @@ fn switched_off(view: &View<'_>, at: usize, other: usize) -> Option<Problem> {
 
 fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Problem> {
     let of = |router: usize| -> Vec<&IkePolicy> {
-        let all = view.policies.routers.get(router).map(|router| router.ike.as_slice()).unwrap_or_default();
-        all.iter().filter(|policy| policy.version == version).collect()
+        let Some(router) = view.policies.routers.get(router) else { return Vec::new() };
+        // Proposals count only through a policy that names them.
+        let used = |policy: &&IkePolicy| version == 1 || router.forwarding.attached.contains(&policy.name);
+        router.ike.iter().filter(|policy| policy.version == version).filter(used).collect()
     };
     let (ours, theirs) = (of(a), of(b));
     // Without any policy a router has its release's defaults, which are not known here.
@@ -64,7 +143,11 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     let evidence = format!("No {what} of {a_host} agrees with one of {b_host}. {first}{}.", listed.join("; "));
     // The stronger of the two policies is typed at the other router.
     let weaker_here = (weak_words(x), strength(y)) > (weak_words(y), strength(x));
-    let (own, other, lines) = if weaker_here { (a_host, b_host, typed(y)) } else { (b_host, a_host, typed(x)) };
+    // Of a proposal the name is the router's own: the one that its policy names.
+    let named = |policy: &IkePolicy, own: &IkePolicy| {
+        typed(&if version == 1 { policy.clone() } else { IkePolicy { name: own.name.clone(), ..policy.clone() } })
+    };
+    let (own, other, lines) = if weaker_here { (a_host, b_host, named(y, x)) } else { (b_host, a_host, named(x, y)) };
     let cites =
         |policies: &[&IkePolicy]| policies.iter().flat_map(|policy| policy.cites.clone()).collect::<Vec<Cite>>();
     let mut lines = fix::global(None, lines);
@@ -167,7 +250,26 @@ fn same(a: &str, b: &str) -> bool {
     whole(a) == whole(b)
 }
 
+/// Whether phase 1 authenticates with the pre-shared keys that were read: all policies on which the two agree say so, and no profile
+/// chooses among keyrings.
+fn uses_keys(view: &View<'_>, a: usize, b: usize) -> bool {
+    let (Some(here), Some(there)) = (view.policies.routers.get(a), view.policies.routers.get(b)) else { return false };
+    let [ours, theirs] = [here, there].map(|router| router.ike.iter().filter(|policy| policy.version == 1));
+    let pre_shared = |policy: &IkePolicy| policy.authentication.as_deref() == Some("pre-share");
+    let mut agreed = ours.clone().flat_map(|x| theirs.clone().map(move |y| (x, y)));
+    // Where they agree on no policy, that is told, and the keys are compared with it.
+    let said = [ours.clone().collect::<Vec<_>>(), theirs.clone().collect()];
+    let never = said.iter().any(|policies| !policies.is_empty() && !policies.iter().any(|one| pre_shared(one)));
+    !here.forwarding.keyrings
+        && !there.forwarding.keyrings
+        && !never
+        && agreed.all(|(x, y)| !differences(x, y).is_empty() || pre_shared(x) || pre_shared(y))
+}
+
 fn key_problem(view: &View<'_>, a: usize, b: usize) -> Option<Problem> {
+    if !uses_keys(view, a, b) {
+        return None;
+    }
     let for_other = |router: usize, other: usize| {
         let keys = view.policies.routers.get(router).map(|router| router.ike_keys.as_slice()).unwrap_or_default();
         let meant = keys.iter().find(|key| view.owners.get(&key.peer).is_some_and(|owners| owners.contains(&other)))?;

@@ -4,6 +4,7 @@ use crate::model::{Protocol, Spi};
 use crate::policy::facts::router::{Keying, MapEntry, Router, SessionKey};
 use crate::policy::facts::stated::{ios_suite, sets, uses};
 use crate::policy::lint::Facing;
+use crate::policy::lint::maps::placement::in_use;
 use crate::policy::lint::maps::session::{doubled, key};
 use crate::policy::{Cite, Problem, TransformSet, View, fix};
 use crate::transform::Suite;
@@ -60,7 +61,8 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
         for (number, entry) in router.maps.iter().enumerate().filter(|(_, entry)| entry.keying == Keying::Manual) {
             let there = facing.iter().flat_map(|pair| pair.both_ways()).find(|(here, _)| *here == (at, number));
             let theirs = there.and_then(|(_, there)| Peer::of(view, there));
-            problems.extend(entry_problems(view, at, router, entry, theirs.as_ref()));
+            let found = entry_problems(view, at, router, entry, theirs.as_ref());
+            problems.extend(found.into_iter().map(|problem| in_use(view, (at, number), facing, problem)));
         }
     }
     problems

@@ -9,7 +9,7 @@ use crate::model::{Address, Protocol, Spi};
 use crate::policy::facts::router::Way;
 use crate::policy::facts::slip::slip;
 use crate::policy::facts::stated::{Basis, Stated};
-use crate::policy::lint::{Facing, blame, linux};
+use crate::policy::lint::{Facing, blame, linux, rekeyed};
 use crate::policy::lint::{agree, one_des_key, part_of};
 use crate::policy::{Cite, Mode, Problem, Secret, View, fix};
 use crate::transform::{Esp, Suite};
@@ -105,16 +105,25 @@ fn compare(
 ) {
     let spis = |stated: &[&Stated]| stated.iter().map(|one| one.spi).collect::<BTreeSet<Spi>>();
     let (sent, expected) = (spis(out), spis(inward));
-    let unknown: BTreeSet<Spi> = sent.difference(&expected).copied().collect();
+    let mut unknown: BTreeSet<Spi> = sent.difference(&expected).copied().collect();
     let waiting: BTreeSet<Spi> = expected.difference(&sent).copied().collect();
-    if !unknown.is_empty() {
+    let negotiated = rekeyed::are_negotiated(view, out, inward);
+    // While IKE makes an SA anew, there are two of them for some time: one that both have is enough.
+    if negotiated && !sent.is_disjoint(&expected) {
+        unknown.clear();
+    }
+    if !unknown.is_empty() && negotiated {
+        let words = [named(&unknown), named(&expected)];
+        let together = agree_on_the_way_back(directions, direction, out, inward);
+        problems.push(rekeyed::problem(view, direction, [out, inward], &unknown, words, together));
+    } else if !unknown.is_empty() {
         problems.push(spi_problem(view, directions, direction, out, inward, &unknown, &waiting));
     }
     let by_spi: BTreeMap<Spi, &Stated> = inward.iter().rev().map(|one| (one.spi, *one)).collect();
     for one in out {
         let same = by_spi.get(&one.spi).copied();
-        // One SA on each side is the same one, whatever its number.
-        let alone = || if out.len() == 1 && inward.len() == 1 { inward.first().copied() } else { None };
+        // One SA on each side is the same one, whatever its number, unless IKE made it anew in between.
+        let alone = || if out.len() == 1 && inward.len() == 1 && !negotiated { inward.first().copied() } else { None };
         if let Some(other) = same.or_else(alone) {
             // Keys of different algorithms are different keys whatever they are.
             let part = |stated: &Stated| Some(part_of(stated.suite?, stated.protocol));
@@ -128,6 +137,22 @@ fn compare(
             }
         }
     }
+}
+
+/// Whether what the receiver sends is what the sender receives, each as it is displayed.
+fn agree_on_the_way_back(
+    directions: &Directions<'_>,
+    (protocol, src, dst): Direction,
+    out: &[&Stated],
+    inward: &[&Stated],
+) -> bool {
+    let Some(back) = directions.get(&(protocol, dst, src)) else { return false };
+    let spis = |of: Option<&Vec<&Stated>>| -> BTreeSet<Spi> {
+        let all = of.into_iter().flatten();
+        all.filter(|one| one.basis == Basis::InForce && one.way.is_some()).map(|one| one.spi).collect()
+    };
+    let sent = inward.first().map(|one| spis(back.sending.get(&one.router))).unwrap_or_default();
+    !sent.is_empty() && out.first().is_some_and(|one| spis(back.receiving.get(&one.router)) == sent)
 }
 
 fn spi_problem(

@@ -7,7 +7,7 @@ use crate::model::Address;
 use crate::model::report::Severity;
 use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
 use crate::policy::form::order::Chapter;
-use crate::policy::lint::maps::placement::misplaced;
+use crate::policy::lint::maps::placement::{is_served, misplaced};
 use crate::policy::lint::{Facing, blame, near};
 use crate::policy::{Cite, Problem, View};
 
@@ -304,6 +304,10 @@ fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
     }
     let (peer, _) = other.peers.first()?;
     let address = addresses.first()?;
+    let named = router.interfaces.keys().find(|name| router.addresses_of(name).contains(peer));
+    if named.is_some_and(|name| is_served(router, own, name)) {
+        return None;
+    }
     let (name, far) = (view.name(here.0), view.name(there.0));
     let owned = |router: usize| view.owners.get(peer).is_some_and(|owners| owners.contains(&router));
     let third = view.owners.get(peer).and_then(|owners| owners.first()).map(|owner| view.name(*owner));

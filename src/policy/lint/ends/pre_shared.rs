@@ -13,7 +13,8 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
     let mut problems: Vec<Problem> = Vec::new();
     for (here, there) in facing.iter().flat_map(|pair| pair.both_ways()) {
         let (Some(entry), Some(far)) = (view.entry(here.0, here.1), view.entry(there.0, there.1)) else { continue };
-        if entry.keying == Keying::Ike && far.keying == Keying::Ike {
+        let second = [here, there].iter().any(|at| super::ike::version(view, *at) == Some(2));
+        if entry.keying == Keying::Ike && far.keying == Keying::Ike && !second {
             let found = missing(view, here.0, entry, there.0);
             problems.extend(found.filter(|new| problems.iter().all(|old| old.subject != new.subject)));
         }

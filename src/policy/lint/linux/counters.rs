@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::super::super::{Problem, View};
+use super::super::super::{Installed, Problem, View};
 use super::differ::{Place, at};
 use super::model::{Host, Verdict, kernel, outbound};
 use crate::model::report::Severity;
 
 /// Drops of failed integrity are all of what arrived unless the state let more than so many times as many pass.
 const FEW: u64 = 1;
+/// Packets that may be on their way, or of which none arrived yet.
+const AT_FIRST: u64 = 5;
 
 pub(super) fn judge(view: &View<'_>, hosts: &[Host<'_>], explained: &BTreeSet<Place>, verdicts: &mut Vec<Verdict>) {
     for (number, host) in hosts.iter().enumerate() {
@@ -16,15 +18,55 @@ pub(super) fn judge(view: &View<'_>, hosts: &[Host<'_>], explained: &BTreeSet<Pl
             let place = (number, state);
             if !explained.contains(&place) {
                 verdicts.extend(failed(view, hosts, place));
+                verdicts.extend(lost(view, hosts, place));
             }
             verdicts.extend(replayed(view, hosts, place));
         }
     }
 }
 
-fn subject(sa: &super::super::super::Installed) -> String {
+fn subject(sa: &Installed) -> String {
     let ends = sa.src.zip(sa.dst).map_or_else(String::new, |(src, dst)| format!(" from {src} to {dst}"));
     format!("{} SPI {} ({}){ends}", sa.protocol.title(), sa.spi.0, sa.spi)
+}
+
+/// The other end of a state that receives.
+fn sender<'h, 'v>(hosts: &'h [Host<'v>], place: Place) -> Option<(&'h Host<'v>, &'h Installed)> {
+    let sa = at(hosts, place)?;
+    hosts.iter().enumerate().filter(|(other, _)| *other != place.0).find_map(|(_, other)| {
+        let same = |one: &Installed| (one.protocol, one.src, one.dst, one.spi) == (sa.protocol, sa.src, sa.dst, sa.spi);
+        other.states.iter().map(|state| &state.now).find(|one| same(one)).map(|state| (other, state))
+    })
+}
+
+/// Packets that one end sent and of which the other end counts none, not even one that it dropped.
+fn lost(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> {
+    let (host, sa) = (hosts.get(place.0)?, at(hosts, place)?);
+    let (extra, (sender, state)) = (kernel(sa)?, sender(hosts, place)?);
+    let dropped = extra.drops.is_some_and(|drops| drops.failed > 0 || drops.replayed > 0 || drops.outside_window > 0);
+    let sent = kernel(state)?.packets.filter(|sent| *sent > AT_FIRST)?;
+    // Of a state that was corrected, the fault that is told explains the loss.
+    let name = |one: &Installed| (one.protocol, one.src, one.dst, one.spi);
+    let is_as_read =
+        |host: &Host<'_>| host.states.iter().filter_map(|one| one.was.as_ref()).any(|was| name(was) == name(sa));
+    if !is_as_read(host) || !is_as_read(sender) {
+        return None;
+    }
+    if dropped || extra.packets != Some(0) || outbound(host, sa) != Some(false) || outbound(sender, state) != Some(true)
+    {
+        return None;
+    }
+    let evidence = format!(
+        "{}: {} counts {sent} packets sent, {} counts 0 received and 0 dropped. Unless the listing of {2} is older, the packets are lost \
+         between the two: a filter that drops {} or UDP port 4500, or a route.",
+        subject(sa),
+        sender.name,
+        host.name,
+        sa.protocol.title()
+    );
+    let problem = Problem::new("sa-counters", evidence).severity(Severity::Warning).about(host.name);
+    let problem = problem.lines(view.policies, host.router, sa.cites.first());
+    Some(Verdict::told(problem.lines(view.policies, sender.router, state.cites.first())))
 }
 
 /// `failed`: packets whose integrity check failed. Only a receiver counts them.
@@ -37,16 +79,10 @@ fn failed(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> 
     }
     let passed = extra.packets.unwrap_or(0);
     let all = passed <= count.saturating_mul(FEW);
-    let sender = hosts.iter().enumerate().filter(|(other, _)| *other != place.0).find_map(|(_, other)| {
-        let same = |one: &&super::model::Entry<_>| {
-            let one: &super::super::super::Installed = &one.now;
-            (one.protocol, one.src, one.dst, one.spi) == (sa.protocol, sa.src, sa.dst, sa.spi)
-        };
-        other.states.iter().find(same).map(|state| (other, &state.now))
-    });
+    let sender = sender(hosts, place);
     let sent = sender.and_then(|(sender, state)| Some((sender.name, kernel(state)?.packets.filter(|sent| *sent > 0)?)));
     let sent = sent.map_or_else(String::new, |(name, sent)| format!(" {name} sent {sent}."));
-    let known = |sa: &super::super::super::Installed| sa.authenticator.is_some() || sa.cipher.is_some();
+    let known = |sa: &Installed| sa.authenticator.is_some() || sa.cipher.is_some();
     let compared = sender.is_some_and(|(_, state)| known(state) && known(sa));
     let cause = match (all, compared) {
         (true, true) => {

@@ -307,7 +307,11 @@ fn shortened(x: &Installed, y: &Installed, aspect: Aspect) -> Option<(bool, Stri
         if a == b {
             continue;
         }
-        if a.is_part_of(b) || b.is_part_of(a) {
+        let takes = [fits(x, a, named), fits(y, b, named)];
+        // A key that its algorithm does not take is the wrong one, also where it is the longer one.
+        let (first, second) = (takes == [Some(false), Some(true)], takes == [Some(true), Some(false)]);
+        let too_long = first && b.is_part_of(a) || second && a.is_part_of(b);
+        if !too_long && (a.is_part_of(b) || b.is_part_of(a)) {
             let (short, long) = if a.is_part_of(b) { (a, b) } else { (b, a) };
             let lost = long.bits().unwrap_or(0).saturating_sub(short.bits().unwrap_or(0)) / 4;
             let what = match lost {
@@ -316,8 +320,8 @@ fn shortened(x: &Installed, y: &Installed, aspect: Aspect) -> Option<(bool, Stri
             };
             return Some((a.is_part_of(b), format!("its {named} key is the other end's with {what} missing")));
         }
-        let (fits_a, fits_b) = (fits(x, a, named), fits(y, b, named));
-        if aspect == Aspect::Keys && fits_a != fits_b {
+        let [fits_a, fits_b] = takes;
+        if (aspect == Aspect::Keys || too_long) && fits_a != fits_b {
             let short = if fits_a == Some(false) { a } else { b };
             return Some((
                 fits_a == Some(false),

@@ -2,15 +2,19 @@
 //!
 //! A script that was copied to the other host with its addresses alone exchanged does that: number and keys of each SA are the same at
 //! both, in the other direction. So no key is wrong, and one host's lines mend both directions.
+//!
+//! Two hosts that have neither a number nor a key in common show SAs of different times, if IKE made them.
 
 use std::collections::BTreeSet;
 
 use super::super::super::{Problem, View};
 use super::differ::{Place, at};
-use super::model::{Host, Target, Verdict};
+use super::model::{Host, Target, Verdict, kernel};
+use crate::model::report::Severity;
 use crate::model::{Address, Protocol};
 use crate::policy::facts::router::Installed;
 use crate::policy::facts::secret::Secret;
+use crate::policy::facts::slip::slip;
 
 /// The states of two hosts for the two directions: at the first host and at the second.
 struct Four {
@@ -79,6 +83,75 @@ fn four(
     let spi = |place: Place| at(hosts, place).map(|sa| sa.spi);
     let [there, back] = near.map(spi);
     (there != back && [back, there] == far.map(spi)).then_some(Four { near, far })
+}
+
+/// Says of listings that have no SPI and no key in common that IKE may have made all these SAs: then the listings are of different times.
+/// Returns the states that are compared with nothing.
+pub(super) fn of_other_times(
+    view: &View<'_>,
+    hosts: &[Host<'_>],
+    taken: &BTreeSet<Place>,
+    verdicts: &mut Vec<Verdict>,
+) -> BTreeSet<Place> {
+    let mut unlike = BTreeSet::new();
+    for one in 0..hosts.len() {
+        for other in one + 1..hosts.len() {
+            let apart = hosts.get(one).zip(hosts.get(other)).filter(|(a, b)| a.own.is_disjoint(&b.own));
+            let Some((a, b)) = apart else { continue };
+            for (protocol, x, y) in ends(hosts, one, taken) {
+                let of = |host: usize| -> Vec<Place> {
+                    let states = hosts.get(host).into_iter().flat_map(|host| host.states.iter().enumerate());
+                    let between = |sa: &Installed| {
+                        sa.protocol == protocol && [(Some(x), Some(y)), (Some(y), Some(x))].contains(&(sa.src, sa.dst))
+                    };
+                    states.filter(|(_, state)| between(&state.now)).map(|(number, _)| (host, number)).collect()
+                };
+                let (near, far) = (of(one), of(other));
+                let free = near.iter().chain(&far).all(|place| !taken.contains(place));
+                if !free || !are_unlike(hosts, &near, &far) {
+                    continue;
+                }
+                let evidence = format!(
+                    "{} between {x} and {y}: {} and {} have no SPI and no key in common, in neither direction. If IKE made these states, \
+                     the listings are of different times, with a rekey in between: list both at one moment. If the keys were typed, the two \
+                     hosts have those of different tunnels.",
+                    protocol.title(),
+                    a.name,
+                    b.name
+                );
+                let cites = |places: &[Place]| -> Vec<_> {
+                    places.iter().filter_map(|place| at(hosts, *place)?.cites.first().cloned()).collect()
+                };
+                verdicts.push(Verdict::told(
+                    Problem::new("config-spi-mismatch", evidence)
+                        .severity(Severity::Note)
+                        .about(format!("{} < > {}", a.name, b.name))
+                        .lines(view.policies, a.router, &cites(&near))
+                        .lines(view.policies, b.router, &cites(&far)),
+                ));
+                unlike.extend(near.into_iter().chain(far));
+            }
+        }
+    }
+    unlike
+}
+
+/// Whether two hosts list both directions, and share no SPI and no key.
+fn are_unlike(hosts: &[Host<'_>], near: &[Place], far: &[Place]) -> bool {
+    let both_ways = |places: &[Place]| {
+        let ends: BTreeSet<_> =
+            places.iter().filter_map(|place| at(hosts, *place)).map(|sa| (sa.src, sa.dst)).collect();
+        ends.len() == 2
+    };
+    let listed = |place: &Place| at(hosts, *place).and_then(kernel).is_some_and(|extra| !extra.typed);
+    let unlike = |x: &Place, y: &Place| {
+        let both = at(hosts, *x).zip(at(hosts, *y));
+        both.is_some_and(|(x, y)| x.spi != y.spi && slip(x.spi, y.spi).is_none() && in_common(x, y) == 0)
+    };
+    both_ways(near)
+        && both_ways(far)
+        && near.iter().chain(far).all(listed)
+        && near.iter().all(|x| far.iter().all(|y| unlike(x, y)))
 }
 
 fn corrected(view: &View<'_>, hosts: &mut [Host<'_>], four: &Four) -> Option<Verdict> {

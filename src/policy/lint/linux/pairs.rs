@@ -44,6 +44,7 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
         taken.extend([x, y]);
         compare(hosts, (x, y), verdicts);
     }
+    taken.extend(exchanged::of_other_times(view, hosts, &taken, verdicts));
     for (_, x, y, how) in candidates(hosts, &taken) {
         if taken.contains(&x) || taken.contains(&y) {
             continue;
@@ -285,7 +286,11 @@ fn missing(view: &View<'_>, hosts: &mut [Host<'_>], taken: &BTreeSet<Place>, ver
         let Some(peer) = peer_without(hosts, place, &sa) else { continue };
         let (name, router) = (host.name, host.router);
         let sends = outbound(host, &sa) == Some(true);
-        let known = |host: &&Host<'_>| view.policies.routers.get(host.router).is_some_and(|one| !one.unread_states);
+        let ends = [sa.src, sa.dst].map(|end| end.map(|end| end.to_string()));
+        let known = |host: &&Host<'_>| {
+            let router = view.policies.routers.get(host.router);
+            router.is_some_and(|one| !one.unread_states && !one.forwarding.mentions_all(&ends))
+        };
         let Some(other) = hosts.get(peer).filter(known) else { continue };
         let (Some(src), Some(dst)) = (sa.src, sa.dst) else { continue };
         let new = counterpart(other, &sa);

@@ -285,7 +285,9 @@ fn lacking(
                 })
                 .collect();
             let router = hosts.get(at).and_then(|host| view.policies.routers.get(host.router));
-            let cut = router.is_some_and(|router| router.forwarding.cut_policies);
+            // A function of a script that is called with both networks may make it.
+            let nets = [selector.src.cidr(), selector.dst.cidr()];
+            let cut = router.is_some_and(|one| one.forwarding.cut_policies || one.forwarding.mentions_all(&nets));
             if !missing.is_empty() && !cut {
                 verdicts.push(absent(view, hosts, tunnel, at, &missing, selector));
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::Address;
+use crate::model::report::Severity;
 use crate::policy::facts::router::{Keying, MapEntry, Router};
 use crate::policy::form::order::Chapter;
 use crate::policy::lint::Facing;
@@ -86,6 +87,22 @@ fn is_idle(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> bo
     faces && !router.maps.iter().any(|other| applied(&other.name) && same_peer(other))
 }
 
+/// A problem of an entry: of a map that was left behind on no interface, beside one that is in use, it concerns no packet.
+pub(in crate::policy::lint) fn in_use(view: &View<'_>, at: Place, facing: &[Facing], problem: Problem) -> Problem {
+    let (Some(router), Some(entry)) = (view.policies.routers.get(at.0), view.entry(at.0, at.1)) else { return problem };
+    let applied = router.interfaces.values().any(|interface| interface.map.is_some());
+    let left = applied && configures_interfaces(router) && carriers(router, &entry.name).is_empty();
+    if !left || router.maker.is_some() || router.forwarding.mentions(&entry.name) || is_idle(view, at, router, facing) {
+        return problem;
+    }
+    let said = problem.evidence.trim_start_matches(&format!("{}: ", router.name));
+    let evidence = format!(
+        "{}: no interface carries crypto map {}, so no packet meets it. It is of concern once an interface does: {said}",
+        router.name, entry.name
+    );
+    Problem { evidence, fix: Vec::new(), ..problem.severity(Severity::Note) }
+}
+
 /// The interface that an entry's map belongs on: the one that the peer names, else the one that leads to the peer.
 fn meant(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> Option<(String, String)> {
     let entry = view.entry(at.0, at.1)?;
@@ -158,6 +175,9 @@ pub(in crate::policy::lint) fn misplaced(view: &View<'_>, here: Place, there: Pl
     if meant == *carrier || placed.is_empty() || theirs.peers.iter().any(|(peer, _)| placed.contains(peer)) {
         return None;
     }
+    if is_served(router, own, meant) {
+        return None;
+    }
     // The way to the peer decides: an interface that leads to it is not the wrong one.
     let far = own.peers.iter().map(|(peer, _)| *peer).chain(view.local(there.0, there.1)).collect::<Vec<_>>();
     let leads = |name: &String| far.iter().any(|peer| toward(router, *peer) == Some(name));
@@ -167,6 +187,14 @@ pub(in crate::policy::lint) fn misplaced(view: &View<'_>, here: Place, there: Pl
         carried: (*carried).clone(),
         meant: meant.clone(),
         named: *named,
+    })
+}
+
+/// Whether an interface has another map for the peer of an entry, as with two uplinks: an interface carries one map.
+pub(in crate::policy::lint) fn is_served(router: &Router, own: &MapEntry, interface: &str) -> bool {
+    router.maps.iter().any(|other| {
+        let same_peer = other.peers.iter().any(|(peer, _)| own.peers.iter().any(|(own, _)| own == peer));
+        same_peer && other.name != own.name && carriers(router, &other.name).iter().any(|(name, _)| *name == interface)
     })
 }
 

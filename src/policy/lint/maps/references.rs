@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::acl::is_standard;
-use super::placement::configures_interfaces;
+use super::placement::{configures_interfaces, in_use};
 use super::sets;
 use crate::model::report::Severity;
 use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
@@ -30,7 +30,8 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
         for (number, entry) in router.maps.iter().enumerate().filter(|(_, entry)| entry.number > 0) {
             let there = facing.iter().flat_map(|pair| pair.both_ways()).find(|(here, _)| *here == (at, number));
             let subject = Subject { view, at: (at, number), router, entry, there: there.map(|(_, there)| there) };
-            problems.extend([subject.list(), subject.set(), subject.peer()].into_iter().flatten());
+            let found = [subject.list(), subject.set(), subject.peer()].into_iter().flatten();
+            problems.extend(found.map(|problem| in_use(view, (at, number), facing, problem)));
         }
     }
     problems
@@ -66,6 +67,13 @@ fn interfaces(view: &View<'_>, at: usize, router: &Router) -> Vec<Problem> {
         let mut evidence = format!("{}: interface {name} names crypto map {map}, which does not exist", router.name);
         if let Some(meant) = meant {
             evidence.push_str(&format!("; crypto map {meant} exists and is on no interface"));
+        }
+        let is_shut = router.forwarding.ports.get(name).is_some_and(|port| port.shutdown.is_some());
+        if is_shut {
+            evidence.push_str(&format!(". {name} is shut down (`shutdown`), so this concerns no packet."));
+            let problem = Problem::new("config-reference-missing", evidence).severity(Severity::Note);
+            problems.push(problem.about(format!("{} {name}", router.name)).lines(view.policies, at, [cite]));
+            continue;
         }
         evidence.push_str(". Nothing is protected.");
         let lines = meant.map(|meant| {

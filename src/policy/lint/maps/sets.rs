@@ -83,7 +83,11 @@ fn problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
     };
     let Some((x, y)) = common(&a, &b) else {
         let listed = |end: &End<'_>| end.sets.iter().map(|set| set.words.as_str()).collect::<Vec<_>>().join(" | ");
-        let evidence = format!("{} has {}, {} has {}: nothing in common.", a.host, listed(&a), b.host, listed(&b));
+        let mut evidence = format!("{} has {}, {} has {}: nothing in common.", a.host, listed(&a), b.host, listed(&b));
+        if a.entry.unread.proposals && b.entry.unread.proposals {
+            evidence.push_str(" Both have proposals of IKEv2, too, which are not compared: the two may use these.");
+            return Some(problem(evidence).severity(Severity::Note));
+        }
         return Some(laid(problem(evidence), &a, &b));
     };
     let modes = [x, y].map(|set| set.mode.as_ref().map_or(Mode::Tunnel, |(mode, _)| *mode));

@@ -68,6 +68,15 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
 /// `permit ip host A host B`, with or without a number before it.
 pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
     let (all, by_name) = (words, text.starts_with("access-list "));
+    // PIX and ASA keep a line that is switched off: the list is there, the line is not.
+    if by_name && words.last() == Some(&"inactive") {
+        let cite = builder.cite_made(&format!("access-list {name} ... inactive"));
+        if let Some(router) = builder.router() {
+            let empty = || Acl { permits: Vec::new(), denies: Vec::new(), cite };
+            router.acls.entry(name.to_owned()).or_insert_with(empty);
+        }
+        return Read::Understood;
+    }
     let place = ordered(name, words, builder);
     let (_, words) = numbered(words);
     if let [how @ ("permit" | "deny"), rest @ ..] = words

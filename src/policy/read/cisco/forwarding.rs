@@ -2,8 +2,8 @@
 
 use crate::model::Address;
 use crate::policy::facts::builder::Builder;
-use crate::policy::facts::forwarding::{Grouped, NatList, Port, Route};
-use crate::policy::facts::router::{Denied, Router};
+use crate::policy::facts::forwarding::{Grouped, NatList, Port, Route, Taking};
+use crate::policy::facts::router::{Denied, Keying, MapEntry, Router, Unread};
 use crate::policy::form::paste::Read;
 use crate::policy::words::{address, is_digits};
 use crate::policy::{Net, limits};
@@ -34,6 +34,11 @@ pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) 
             edit(builder, &|port| port.leased = true)
         }
         ["tunnel", "mode", mode @ ..] if !mode.is_empty() => {
+            if mode.contains(&"multipoint") {
+                builder.wrong(
+                    "a tunnel with several ends (`gre multipoint`, DMVPN): its ends are not compared with each other",
+                );
+            }
             let mode = mode.iter().take(2).copied().collect::<Vec<_>>().join(" ");
             edit(builder, &|port| port.tunnel_mode = Some((mode.clone(), cite.clone())));
         }
@@ -75,7 +80,9 @@ pub(super) fn translation(words: &[&str], builder: &mut Builder) -> Read {
             router.forwarding.other_nat |= host.is_none();
         }
     }
-    let ["ip", "nat", "inside", "source", "list", list, rest @ ..] = words else { return Read::Understood };
+    let ["ip", "nat", "inside", "source", by @ ("list" | "route-map"), list, rest @ ..] = words else {
+        return Read::Understood;
+    };
     // That of a VRF is not for the interfaces of the router itself.
     if rest.contains(&"vrf") {
         return Read::Understood;
@@ -86,9 +93,46 @@ pub(super) fn translation(words: &[&str], builder: &mut Builder) -> Read {
     };
     let cite = builder.cite(&words.iter().take(9).copied().collect::<Vec<_>>().join(" "));
     if let Some(router) = builder.router().filter(|router| router.forwarding.translated.len() < limits::MAX_BLOCKS) {
-        router.forwarding.translated.push(NatList { list: (*list).to_owned(), onto, cite });
+        let rule = NatList { list: (*list).to_owned(), onto, cite };
+        let rules = &mut router.forwarding;
+        if *by == "list" { rules.translated.push(rule) } else { rules.translated_by.push(rule) }
     }
     Read::Understood
+}
+
+/// An entry of a route map begins.
+pub(super) fn route_map(name: &str, permits: bool, builder: &mut Builder) {
+    if let Some(router) = builder.router() {
+        let entries = router.forwarding.route_maps.entry(name.to_owned()).or_default();
+        entries.push(Taking { permits, ..Taking::default() });
+    }
+}
+
+/// A line of an entry of a route map.
+pub(super) fn route_map_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
+    let Some(entry) = builder.router().and_then(|router| router.forwarding.route_maps.get_mut(name)?.last_mut()) else {
+        return Read::Foreign;
+    };
+    match words {
+        ["match", "ip", "address", "prefix-list", ..] => entry.asks_more = true,
+        ["match", "ip", "address", lists @ ..] => entry.lists.extend(lists.iter().map(|list| (*list).to_owned())),
+        ["match", what, ..] if *what != "address" => entry.asks_more = true,
+        ["description", ..] => {}
+        _ => return Read::Foreign,
+    }
+    Read::Understood
+}
+
+/// NAT by a route map with one entry for one list is NAT by that list.
+fn by_lists(forwarding: &mut crate::policy::Forwarding) {
+    for rule in std::mem::take(&mut forwarding.translated_by) {
+        let entries = forwarding.route_maps.get(&rule.list).map(Vec::as_slice);
+        if let Some([Taking { permits: true, lists, asks_more: false }]) = entries
+            && let [list] = lists.as_slice()
+        {
+            forwarding.translated.push(NatList { list: list.clone(), ..rule });
+        }
+    }
 }
 
 /// The map of an interface leaves from the address that it shares with other routers.
@@ -158,12 +202,14 @@ fn toward(next: &[&str]) -> (Option<Address>, Option<String>) {
 
 /// A line of `object-group network`.
 pub(super) fn group_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
+    let whole = words;
     let words = words.strip_prefix(&["network-object"]).unwrap_or(words);
     let nets = match words {
         ["host", host] => address(host).map(|host| vec![Net::host(host)]),
         ["any"] => Some(vec![Net::any(true)]),
         ["range", first, last] if first == last => address(first).map(|host| vec![Net::host(host)]),
-        ["group-object", other] => builder.router().and_then(|router| router.forwarding.groups.get(*other).cloned()),
+        ["object", object] => builder.router().and_then(|router| router.objects.get(*object).map(|net| vec![*net])),
+        ["group-object", other] => builder.router().and_then(|router| router.forwarding.known_group(other)),
         [base, mask] => {
             let mask: Option<std::net::Ipv4Addr> =
                 mask.parse().ok().or_else(|| mask.strip_prefix('/')?.parse::<u32>().ok().and_then(prefix_mask));
@@ -178,7 +224,17 @@ pub(super) fn group_line(name: &str, words: &[&str], builder: &mut Builder) -> R
     if matches!(words, ["description", ..]) {
         return Read::Understood;
     }
-    let Some(nets) = nets else { return Read::Foreign };
+    let Some(nets) = nets else {
+        // A group with a member that is not known is not known.
+        let member = ["object", "group-object", "host", "range", "fqdn"].iter().any(|word| words.first() == Some(word));
+        if member || whole.first() == Some(&"network-object") {
+            builder.wrong("a member of a group that cannot be read: lists with the group are not compared");
+            if let Some(router) = builder.router() {
+                router.forwarding.vague_groups.insert(name.to_owned());
+            }
+        }
+        return Read::Foreign;
+    };
     if let Some(router) = builder.router() {
         router.forwarding.groups.entry(name.to_owned()).or_default().extend(nets);
     }
@@ -192,6 +248,7 @@ fn prefix_mask(length: u32) -> Option<std::net::Ipv4Addr> {
 
 /// Puts the networks of groups into the access lists that name them, now that all groups are read.
 pub(in crate::policy) fn expand(router: &mut Router) {
+    by_lists(&mut router.forwarding);
     // From the last line on, so that the places of earlier ones stay true.
     for line in std::mem::take(&mut router.forwarding.grouped).into_iter().rev() {
         let selectors = router.forwarding.expanded(&line);
@@ -220,4 +277,33 @@ pub(in crate::policy) fn expand(router: &mut Router) {
             }
         }
     }
+}
+
+/// A tunnel interface that a profile protects is an entry like one of a crypto map.
+pub(in crate::policy) fn protected_tunnels(router: &mut Router) {
+    let mut entries = Vec::new();
+    for (name, interface) in &router.interfaces {
+        let (Some((profile, cite)), Some((far, far_cite))) = (&interface.protection, &interface.tunnel_destination)
+        else {
+            continue;
+        };
+        let source = interface.tunnel_source.as_deref().unwrap_or_default();
+        let of_interface =
+            router.interfaces.get(source).and_then(|source| source.addresses.first()).map(|(own, _)| *own);
+        entries.push(MapEntry {
+            name: name.clone(),
+            number: 0,
+            keying: Keying::Ike,
+            peers: vec![(*far, far_cite.clone())],
+            keys: Vec::new(),
+            transform_sets: router.profiles.get(profile).cloned().unwrap_or_default(),
+            acl: None,
+            local: crate::policy::words::address(source).or(of_interface),
+            unread: Unread::default(),
+            replaced: Vec::new(),
+            ikev2: router.forwarding.ikev2_profiles.get(profile).cloned(),
+            cite: cite.clone(),
+        });
+    }
+    router.maps.extend(entries);
 }

@@ -12,6 +12,8 @@ use crate::policy::words::{address, short_for};
 pub(super) enum Opened {
     /// A policy begins: its place among the router's.
     Policy(usize),
+    /// A policy of IKEv2 begins.
+    Proposals,
     /// The line stands for itself.
     Line,
     Foreign,
@@ -21,6 +23,15 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
     match words {
         ["crypto", "isakmp", "policy", number] => begin(1, number, text, builder),
         ["crypto", "ikev2", "proposal", name] => begin(2, name, text, builder),
+        ["crypto", "ikev2", "policy", _] => {
+            elsewhere(builder);
+            Opened::Proposals
+        }
+        ["crypto", "isakmp", "profile", ..] => {
+            keyrings(builder);
+            elsewhere(builder);
+            Opened::Foreign
+        }
         ["crypto", "isakmp", "key", rest @ ..] => {
             pre_shared(rest, builder);
             Opened::Line
@@ -45,6 +56,33 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
 pub(super) fn elsewhere(builder: &mut Builder) {
     if let Some(router) = builder.router() {
         router.forwarding.other_keys = true;
+    }
+}
+
+/// Notes that entries choose among keyrings, which are not read.
+pub(super) fn keyrings(builder: &mut Builder) {
+    if let Some(router) = builder.router() {
+        router.forwarding.keyrings = true;
+    }
+}
+
+/// A line of a policy of IKEv2: the proposals that it offers.
+pub(super) fn attached(words: &[&str], builder: &mut Builder) -> Read {
+    match words {
+        ["proposal", name] => {
+            if let Some(router) = builder.router() {
+                router.forwarding.attached.insert((*name).to_owned());
+            }
+            Read::Understood
+        }
+        ["no", "proposal", name] => {
+            if let Some(router) = builder.router() {
+                router.forwarding.attached.remove(*name);
+            }
+            Read::Understood
+        }
+        ["match", "fvrf" | "address", ..] => Read::Understood,
+        _ => Read::Foreign,
     }
 }
 

@@ -221,7 +221,7 @@ pub(super) fn expanded(context: Context, words: &[&str]) -> Vec<String> {
     let begins = |command: &&&str| {
         let word = command.split(' ').next().unwrap_or_default();
         word == first
-            || (word.starts_with(first) && (letters || first.len() > 2 || first == "cr"))
+            || (word.starts_with(first) && first != "host" && (letters || first.len() > 2 || first == "cr"))
             || (word == "#" && is_digits(first))
     };
     let mut live: Vec<Vec<&str>> =

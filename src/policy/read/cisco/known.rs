@@ -166,6 +166,44 @@ const MORE: [&str; 24] = [
     "zone-pair",
 ];
 
+/// What follows `set` in an entry without saying anything of what is compared.
+pub(super) const KNOWN: [&str; 14] = [
+    "ip",
+    "identity",
+    "ikev2",
+    "nat",
+    "reverse-route",
+    "mixed-mode",
+    "df-bit",
+    "security-association",
+    "security-policy",
+    "trustpoint",
+    "connection-type",
+    "nat-t-disable",
+    "validate-icmp-errors",
+    "tfc-packets",
+];
+
+/// Beginnings of blocks that are not read.
+pub(super) const OTHER_BLOCKS: [&str; 16] = [
+    "router",
+    "line",
+    "route-map",
+    "class-map",
+    "policy-map",
+    "vrf",
+    "voice",
+    "dial-peer",
+    "key",
+    "control-plane",
+    "banner",
+    "archive",
+    "controller",
+    "aaa",
+    "username",
+    "snmp-server",
+];
+
 /// What follows `crypto` where it concerns no map, transform set or SA.
 const CRYPTO: [&str; 14] = [
     "pki",

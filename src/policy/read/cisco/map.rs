@@ -1,5 +1,7 @@
 //! Entries of crypto maps.
 
+use super::ike;
+use super::known::KNOWN;
 use crate::model::{Protocol, Spi};
 use crate::policy::Cite;
 use crate::policy::facts::builder::Builder;
@@ -10,26 +12,6 @@ use crate::policy::facts::secret::Secret;
 use crate::policy::form::paste::Read;
 use crate::policy::limits::MAX_BLOCKS;
 use crate::policy::words::{address, is_masked, short_for, spi as number};
-
-/// What follows `set` in an entry without saying anything of what is compared.
-const KNOWN: [&str; 16] = [
-    "ip",
-    "identity",
-    "isakmp-profile",
-    "ikev2-profile",
-    "ikev2",
-    "nat",
-    "reverse-route",
-    "mixed-mode",
-    "df-bit",
-    "security-association",
-    "security-policy",
-    "trustpoint",
-    "connection-type",
-    "nat-t-disable",
-    "validate-icmp-errors",
-    "tfc-packets",
-];
 
 /// Replaced session keys of an entry that are kept.
 const MAX_REPLACED: usize = 8;
@@ -91,6 +73,7 @@ pub(in crate::policy) fn entry(name: &str, number: &str, keying: Keying, builder
         local: None,
         unread: Unread::default(),
         replaced: Vec::new(),
+        ikev2: None,
         cite,
     });
     Some(router.maps.len() - 1)
@@ -143,6 +126,12 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
             builder.wrong("`set security-association` with a direction is no command: is `set session-key` meant?");
             edit(at, builder, |entry| entry.unread.keys = true);
         }
+        ["set", "ikev2-profile", name] => {
+            let cite = builder.cite(&format!("set ikev2-profile {name}"));
+            edit(at, builder, |entry| entry.ikev2 = Some(cite));
+        }
+        ["no", "set", "ikev2-profile", ..] => edit(at, builder, |entry| entry.ikev2 = None),
+        ["set", "isakmp-profile", ..] => ike::keyrings(builder),
         ["set", known, ..] if KNOWN.contains(known) => {}
         // It makes routes to the networks of the peer.
         ["reverse-route", ..] => {
@@ -277,7 +266,7 @@ fn unknown(at: usize, [peer, list, sets, keys]: [bool; 4], builder: &mut Builder
             list: known.list || list && entry.acl.is_none(),
             sets: known.sets || sets && entry.transform_sets.is_empty(),
             keys: known.keys || keys && !both,
-            proposals: known.proposals,
+            ..known
         };
     });
 }

@@ -53,6 +53,23 @@ pub(super) fn profile(name: &str, words: &[&str], builder: &mut Builder) -> Read
             }
             Read::Understood
         }
+        ["set", "ikev2-profile", named] => {
+            let cite = builder.cite(&format!("set ikev2-profile {named}"));
+            if let Some(router) = builder.router() {
+                router.forwarding.ikev2_profiles.insert(name.to_owned(), cite);
+            }
+            Read::Understood
+        }
+        ["no", "set", "ikev2-profile", ..] => {
+            if let Some(router) = builder.router() {
+                router.forwarding.ikev2_profiles.remove(name);
+            }
+            Read::Understood
+        }
+        ["set", "isakmp-profile", ..] => {
+            super::ike::keyrings(builder);
+            Read::Understood
+        }
         ["set", "pfs", ..] => {
             builder.wrong(map::PFS);
             Read::Understood

@@ -143,6 +143,9 @@ impl Cisco {
             | ["crypto", "ikev2", "keyring", ..]
             | ["crypto", "ikev1", "policy", ..]
             | ["tunnel-group", _, "ipsec-attributes"] => {
+                if matches!(words, ["crypto", "keyring", ..]) {
+                    ike::keyrings(builder);
+                }
                 builder.wrong("IKE in these words (keyrings, policies and tunnel groups of ASA) is not compared");
                 ike::elsewhere(builder);
                 self.block = Block::Other;

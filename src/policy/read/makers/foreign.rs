@@ -103,6 +103,7 @@ impl Tunnel {
             local: self.local.as_ref().map(|(own, _)| *own),
             unread: Unread { peer: self.keying == Keying::Ike, ..Unread::default() },
             replaced: Vec::new(),
+            ikev2: None,
             cite: self.cite.clone(),
         };
         match router.maps.iter_mut().find(|known| known.name == self.name && known.number == self.number) {

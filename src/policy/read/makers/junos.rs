@@ -1,7 +1,7 @@
 //! Junos, in braces and as `set` commands: `security ipsec vpn NAME manual`, `security ipsec security-association NAME manual` and
 //! `services ipsec-vpn rule NAME term NAME then manual`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::foreign::{Tunnel, bare, cipher, integrity};
 use crate::model::{Address, Protocol};
@@ -32,6 +32,8 @@ pub(in crate::policy) struct Junos {
     drafts: BTreeMap<String, Draft>,
     /// Addresses of the router's own ends, by interface.
     interfaces: BTreeMap<String, Address>,
+    /// Tunnels that are deactivated.
+    off: BTreeSet<String>,
 }
 
 impl Reader for Junos {
@@ -40,6 +42,11 @@ impl Reader for Junos {
         match words {
             ["set", "system", "host-name", name] => {
                 builder.hostname(bare(name), &format!("set system host-name {}", bare(name)));
+                Read::Understood
+            }
+            [how @ ("deactivate" | "delete"), path @ ..] if path.len() > 1 => {
+                let path: Vec<&str> = path.iter().map(|word| bare(word)).collect();
+                self.take_out(*how == "deactivate", &path, builder);
                 Read::Understood
             }
             ["set", "protocols" | "system" | "policy-options" | "firewall" | "routing-options" | "chassis", _, ..] => {
@@ -143,8 +150,34 @@ impl Junos {
         }
     }
 
+    /// `deactivate PATH` and `delete PATH`: what stands under the path is not in force.
+    fn take_out(&mut self, off: bool, path: &[&str], builder: &mut Builder) {
+        let names: Vec<String> = match path {
+            ["security", "ipsec", "vpn" | "security-association", name, within @ ..] => {
+                if !within.is_empty() {
+                    builder.wrong("a part of a tunnel is taken out: nothing of the tunnel is compared");
+                }
+                vec![(*name).to_owned()]
+            }
+            ["services", "ipsec-vpn", "rule", rule, "term", term, ..] => vec![format!("{rule}/{term}")],
+            ["security", "ipsec"] | ["services", "ipsec-vpn"] => self.drafts.keys().cloned().collect(),
+            _ => return,
+        };
+        for name in names {
+            self.drafts.remove(&name);
+            if let Some(router) = builder.continues() {
+                router.maps.retain(|entry| entry.name != name);
+                router.links.retain(|link| link.place != name);
+                router.transform_sets.remove(&name);
+            }
+            if off && self.off.len() < TUNNELS {
+                self.off.insert(name);
+            }
+        }
+    }
+
     fn draft(&mut self, name: &str, link: bool, builder: &Builder) -> Option<&mut Draft> {
-        if self.drafts.len() >= TUNNELS && !self.drafts.contains_key(name) {
+        if self.off.contains(name) || self.drafts.len() >= TUNNELS && !self.drafts.contains_key(name) {
             return None;
         }
         let new = || {

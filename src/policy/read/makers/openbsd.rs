@@ -19,8 +19,9 @@ const MACROS: usize = 256;
 #[derive(Default)]
 pub(in crate::policy) struct OpenBsd {
     macros: BTreeMap<String, String>,
-    /// A rule that a backslash continues.
+    /// A rule that a backslash continues, and its first line.
     rule: Vec<String>,
+    begun: u32,
 }
 
 impl Reader for OpenBsd {
@@ -57,6 +58,9 @@ impl Reader for OpenBsd {
 impl OpenBsd {
     fn take(&mut self, words: &[&str], builder: &mut Builder) -> Read {
         let more = words.last() == Some(&"\\");
+        if self.rule.is_empty() {
+            self.begun = builder.number;
+        }
         for word in words.iter().filter(|word| **word != "\\").take(64) {
             let value = word.strip_prefix('$').and_then(|name| self.macros.get(name)).cloned();
             self.rule.push(value.unwrap_or_else(|| (*word).to_owned()));
@@ -64,10 +68,12 @@ impl OpenBsd {
         if !more || self.rule.len() > 64 {
             let rule = std::mem::take(&mut self.rule);
             let words: Vec<&str> = rule.iter().map(String::as_str).collect();
+            let here = std::mem::replace(&mut builder.number, self.begun);
             match words.as_slice() {
                 ["flow", ..] => flow(&words, builder),
                 _ => association(&words, builder),
             }
+            builder.number = here;
         }
         Read::Understood
     }

@@ -70,6 +70,14 @@ impl RouterOs {
                     builder.hostname(name, &format!("set name={name}"));
                 }
             }
+            (
+                "/ip ipsec peer" | "/ip ipsec profile" | "/ip ipsec proposal" | "/ip ipsec identity",
+                Some("add" | "set"),
+            ) => {
+                builder.wrong(
+                    "IKE in these words (peers, profiles, proposals and identities of RouterOS) is not compared",
+                );
+            }
             ("/ip ipsec manual-sa", Some("add")) => self.template(&fields, builder),
             ("/ip ipsec policy", Some("add")) => self.policy(&fields, builder),
             ("/ip address", Some("add")) => {

@@ -82,9 +82,7 @@ impl Xfrm {
         }
         if words.iter().any(|word| word.contains('$') || word.contains('`')) {
             builder.wrong("a command with shell variables; only values are read");
-            if let Some(router) = builder.router().filter(|_| state) {
-                router.unread_states = true;
-            }
+            not_read(state, builder);
             return Some(Read::Foreign);
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -92,6 +90,7 @@ impl Xfrm {
             if state { self.state_command(verb, &words, builder) } else { self.policy_command(verb, &words, builder) };
         if done.is_none() {
             builder.wrong("an `ip xfrm` command that is not understood");
+            not_read(state, builder);
         }
         self.part = Part::Nothing;
         Some(Read::when(done.is_some()))
@@ -99,7 +98,9 @@ impl Xfrm {
 
     fn state_command(&mut self, verb: Verb, words: &[&str], builder: &mut Builder) -> Option<()> {
         if verb == Verb::Flush {
-            builder.continues()?.installed.retain(|sa| sa.display != Display::Xfrm);
+            if let Some(router) = builder.continues() {
+                router.installed.retain(|sa| sa.display != Display::Xfrm);
+            }
             return Some(());
         }
         let clauses = clauses(words, &STATE)?;
@@ -127,6 +128,7 @@ impl Xfrm {
         let mut head = vec!["proto", protocol, "spi", index];
         head.extend(["reqid", one("reqid").unwrap_or("0"), "mode", one("mode").unwrap_or("transport")]);
         self.go_on(&head.join(" "), &head, builder);
+        self.kernel(builder, |kernel| kernel.typed = true);
         for clause in &clauses {
             if !matches!(clause.first(), Some(&("src" | "dst" | "proto" | "spi" | "reqid" | "mode" | "limit"))) {
                 self.go_on(&clause.join(" "), clause, builder);
@@ -137,9 +139,10 @@ impl Xfrm {
 
     fn policy_command(&mut self, verb: Verb, words: &[&str], builder: &mut Builder) -> Option<()> {
         if verb == Verb::Flush {
-            let router = builder.continues()?;
-            router.xfrm_policies.clear();
-            router.selectors.clear();
+            if let Some(router) = builder.continues() {
+                router.xfrm_policies.clear();
+                router.selectors.clear();
+            }
             return Some(());
         }
         let clauses = clauses(words, &POLICY)?;
@@ -208,6 +211,24 @@ fn prefixed(word: &str) -> String {
         (true, _) => word.to_owned(),
         (false, true) => format!("{word}/128"),
         (false, false) => format!("{word}/32"),
+    }
+}
+
+/// A command is not read: the state or policy that it makes may be any.
+fn not_read(state: bool, builder: &mut Builder) {
+    let Some(router) = builder.router() else { return };
+    router.unread_states |= state;
+    router.forwarding.cut_policies |= !state;
+}
+
+/// A line that nobody reads: a function of a shell, perhaps, that makes states or policies.
+pub(in crate::policy) fn unread(text: &str, builder: &mut Builder) {
+    if text.contains("xfrm") {
+        for (word, state) in [("state", true), ("policy", false)] {
+            if text.contains(word) {
+                not_read(state, builder);
+            }
+        }
     }
 }
 

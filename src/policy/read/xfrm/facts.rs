@@ -31,6 +31,9 @@ pub struct KernelState {
     pub offload: Option<String>,
     /// Whether the listing leaves the keys out.
     pub keys_hidden: bool,
+    /// Whether a command makes it, with keys that were typed.
+    #[serde(skip)]
+    pub typed: bool,
     /// Packets that it processed (`lifetime current`).
     pub packets: Option<u64>,
     /// Packets that it dropped (`stats`).

@@ -13,11 +13,14 @@ pub(in crate::policy) fn logical(lines: Vec<(u32, String)>) -> Vec<(u32, String)
             continue;
         }
         let Some(begun) = continued(&first).filter(|line| is_command(line)) else {
-            whole.push((number, first));
+            whole.extend(commands(first).into_iter().map(|command| (number, command)));
             continue;
         };
         let mut command = begun.to_owned();
         for (_, next) in rest.by_ref() {
+            if next.trim().is_empty() {
+                break;
+            }
             command.push(' ');
             // A command that never ends is not read on for ever.
             if let Some(part) = continued(&next).filter(|_| command.len() < MAX_LINE) {
@@ -27,9 +30,41 @@ pub(in crate::policy) fn logical(lines: Vec<(u32, String)>) -> Vec<(u32, String)
                 break;
             }
         }
-        whole.push((number, command));
+        whole.extend(commands(command).into_iter().map(|command| (number, command)));
     }
     whole
+}
+
+/// The commands of a line of a shell that sets up states or policies: `;`, `&&` and `||` end one, outside quotes and comments.
+fn commands(line: String) -> Vec<String> {
+    if !line.contains("xfrm") || !line.contains([';', '&', '|']) {
+        return vec![line];
+    }
+    let (mut commands, mut command, mut quote, mut last) = (Vec::new(), String::new(), None, ' ');
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '#') if last.is_whitespace() => break,
+            (None, '&' | '|') if rest.next_if_eq(&c).is_some() => {
+                commands.push(std::mem::take(&mut command));
+                last = ' ';
+                continue;
+            }
+            (None, ';') => {
+                commands.push(std::mem::take(&mut command));
+                last = ' ';
+                continue;
+            }
+            _ => {}
+        }
+        command.push(c);
+        last = c;
+    }
+    commands.push(command);
+    commands.retain(|command| !command.trim().is_empty() && !matches!(command.trim(), "do" | "done" | "then" | "fi"));
+    commands
 }
 
 /// The parts of a line of `ip -o xfrm`; `None` for any other line.

@@ -9,6 +9,7 @@ mod policy;
 mod state;
 mod typed;
 
+pub(in crate::policy) use command::unread;
 pub(in crate::policy) use facts::selector_words;
 pub use facts::{Direction, Drops, Encap, KernelState, Mark, Template, XfrmPolicy};
 pub(in crate::policy) use logical::logical;
