@@ -238,16 +238,14 @@ impl Matcher {
             .collect();
         let key = |frame: FrameRef| (frame.capture, frame.frame);
         let before: HashSet<(u32, u64), FixedState> = rows.iter().map(|(lost, _)| key(lost.frame)).collect();
-        for (ends, (pos, ns, bytes, sa)) in
-            losses.ends.iter().flat_map(|ends| ends.frames.iter().map(move |own| (ends, own)))
-        {
+        for (pos, ns, bytes, sa) in losses.ends.iter().flat_map(|ends| &ends.frames) {
             let paired = self.ledger.unpaired.as_ref().is_some_and(|unpaired| !unpaired.contains(pos));
             if !before.contains(&key(frame(*pos))) {
                 let lost = pairs::Lost {
                     frame: frame(*pos),
                     time: Some(Rfc3339(*ns)),
                     inner_bytes: (*bytes).into(),
-                    sa: name(*sa).filter(|_| !ends.is_untold(*sa)),
+                    sa: name(*sa).filter(|_| losses.is_told(*sa)),
                     sequence: None,
                     confidence: 1.0,
                     verdict: if paired && !doubtful.contains(sa) {

@@ -153,6 +153,11 @@ impl Losses {
         if sa.is_alike() && !sa.is_by_order() { arrived.saturating_sub(behind) } else { arrived }
     }
 
+    /// Whether it is told which packets of its flows an SA lost from end to end.
+    pub(in crate::matching) fn is_told(&self, sa: u32) -> bool {
+        self.ends.as_ref().is_some_and(|ends| !ends.is_untold(sa))
+    }
+
     /// Packets lost from end to end, and those of them that the tunnel tap had seen: of an SA, or of packets of one length in it.
     pub(in crate::matching) fn behind(
         &self,
@@ -160,8 +165,8 @@ impl Losses {
         bytes: Option<u32>,
         before: Option<u64>,
     ) -> (Option<u64>, Option<u64>) {
-        let is_told = |ends: &&EndLosses| !ends.open.contains_key(&sa) && !ends.is_untold(sa);
-        let Some(ends) = self.ends.as_ref().filter(is_told) else { return (None, None) };
+        let is_known = |ends: &&EndLosses| !ends.open.contains_key(&sa) && self.is_told(sa);
+        let Some(ends) = self.ends.as_ref().filter(is_known) else { return (None, None) };
         // Of an SA without flows nothing is known.
         let Some(all) = ends.lost.get(&sa).copied() else { return (None, None) };
         let lost = bytes.map_or(all, |bytes| ends.sizes.get(&(sa, bytes)).copied().unwrap_or(0));

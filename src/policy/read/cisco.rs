@@ -209,23 +209,16 @@ impl Cisco {
             ["ip", "nat", "inside", "source", ..] => forwarding::translation(words, builder),
             ["object-group", "network", name] => {
                 self.block = Block::Group((*name).to_owned());
-                if let Some(router) = builder.router() {
-                    router.forwarding.groups.entry((*name).to_owned()).or_default();
-                }
+                forwarding::group(name, builder);
                 Read::Understood
             }
             ["route-map", name, how @ ("permit" | "deny"), ..] => {
                 forwarding::route_map(name, *how == "permit", builder);
-                let read = self.other();
-                self.block = Block::RouteMap((*name).to_owned());
-                read
+                self.other_named(Block::RouteMap((*name).to_owned()))
             }
             [first, ..] if OTHER_BLOCKS.contains(first) && words.len() > 1 => {
-                if *first == "router"
-                    && let Some(router) = builder.router()
-                {
-                    router.forwarding.other_routes = true;
-                }
+                let router = builder.router().filter(|_| *first == "router");
+                router.into_iter().for_each(|router| router.forwarding.other_routes = true);
                 self.other()
             }
             _ => Read::Foreign,
@@ -300,7 +293,11 @@ impl Cisco {
     }
 
     fn other(&mut self) -> Read {
-        self.left = Some(std::mem::replace(&mut self.block, Block::Other));
+        self.other_named(Block::Other)
+    }
+
+    fn other_named(&mut self, block: Block) -> Read {
+        self.left = Some(std::mem::replace(&mut self.block, block));
         Read::Foreign
     }
 

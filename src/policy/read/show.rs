@@ -109,15 +109,7 @@ impl Show {
                 };
             }
             ["spi:", value, ..] => self.sa(value, builder),
-            ["transform:", transforms @ ..] => {
-                let listed: Vec<&str> = transforms.iter().map(|word| word.trim_end_matches(',')).collect();
-                let listed = redact::transforms(&listed).join(" ");
-                let cite = builder.cite(&format!("transform: {listed}"));
-                edit(builder, |sa| {
-                    sa.words = listed.trim().to_owned();
-                    sa.cites.push(cite);
-                });
-            }
+            ["transform:", transforms @ ..] => transform(transforms, builder),
             ["no", "sa", "timing"] => {}
             ["sa", "timing:", ..] => edit(builder, |sa| sa.negotiated = true),
             ["in", "use", "settings", ..] => {
@@ -220,6 +212,17 @@ fn errors(text: &str, builder: &mut Builder) {
         flow.trouble.extend(trouble);
         flow.cites.push(cite);
     }
+}
+
+/// The transform of an SA, as it is displayed.
+fn transform(words: &[&str], builder: &mut Builder) {
+    let listed: Vec<&str> = words.iter().map(|word| word.trim_end_matches(',')).collect();
+    let listed = redact::transforms(&listed).join(" ");
+    let cite = builder.cite(&format!("transform: {listed}"));
+    edit(builder, |sa| {
+        sa.words = listed.trim().to_owned();
+        sa.cites.push(cite);
+    });
 }
 
 fn edit(builder: &mut Builder, change: impl FnOnce(&mut Installed)) {

@@ -201,7 +201,7 @@ impl EndLosses {
     }
 
     /// Whether nothing tells how many of the packets of its flows an SA lost, nor which.
-    pub(in crate::matching) fn is_untold(&self, sa: u32) -> bool {
+    pub(super) fn is_untold(&self, sa: u32) -> bool {
         self.untold.contains(&sa)
     }
 

@@ -310,16 +310,7 @@ fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
     }
     let (name, far) = (view.name(here.0), view.name(there.0));
     let owned = |router: usize| view.owners.get(peer).is_some_and(|owners| owners.contains(&router));
-    let third = view.owners.get(peer).and_then(|owners| owners.first()).map(|owner| view.name(*owner));
-    let at = if owned(there.0) {
-        format!("{peer} is an address of {far} itself")
-    } else if owned(here.0) {
-        format!("{name} has it on another interface")
-    } else if let Some(third) = third {
-        format!("it is an address of {third}")
-    } else {
-        format!("{name} has no such address in what was given")
-    };
+    let at = whereabouts(view, here, there, *peer);
     let evidence = format!(
         "{far} takes {peer} for {name}'s end of the tunnel, but crypto map {} of {name} leaves from {interface}, {address}; {at}.",
         own.name
@@ -351,6 +342,18 @@ fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
     }
     let question = TwoAddresses { view, at: Facing { a: here, b: there }, interface, own: *address, named: *peer };
     Some(laid(&question, problem, router, lines))
+}
+
+/// Whose address it is that `there` takes for the end of `here`, in words.
+fn whereabouts(view: &View<'_>, here: Place, there: Place, peer: Address) -> String {
+    let owners = view.owners.get(&peer);
+    let owned = |router: usize| owners.is_some_and(|owners| owners.contains(&router));
+    match owners.and_then(|owners| owners.first()) {
+        _ if owned(there.0) => format!("{peer} is an address of {} itself", view.name(there.0)),
+        _ if owned(here.0) => format!("{} has it on another interface", view.name(here.0)),
+        Some(third) => format!("it is an address of {}", view.name(*third)),
+        None => format!("{} has no such address in what was given", view.name(here.0)),
+    }
 }
 
 /// An address that is nothing like the router's own may be what a NAT in between makes of it.

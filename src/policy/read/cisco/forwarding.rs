@@ -100,6 +100,13 @@ pub(super) fn translation(words: &[&str], builder: &mut Builder) -> Read {
     Read::Understood
 }
 
+/// A group of addresses begins.
+pub(super) fn group(name: &str, builder: &mut Builder) {
+    if let Some(router) = builder.router() {
+        router.forwarding.groups.entry(name.to_owned()).or_default();
+    }
+}
+
 /// An entry of a route map begins.
 pub(super) fn route_map(name: &str, permits: bool, builder: &mut Builder) {
     if let Some(router) = builder.router() {

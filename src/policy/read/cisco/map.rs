@@ -85,10 +85,7 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
         ["set", "peer", all @ ..] if !all.is_empty() => peers(at, all, builder),
         ["set", session, rest @ ..] if short_for(session, "session-key", 4) => keyed(at, rest, builder),
         ["no", "set", session, way, protocol, ..] if short_for(session, "session-key", 4) => {
-            let (inbound, protocol) = (way_in(way), protocol_of(protocol));
-            edit(at, builder, |entry| {
-                entry.keys.retain(|key| Some(key.inbound) != inbound || Some(key.protocol) != protocol);
-            });
+            unkeyed(at, way, protocol, builder);
         }
         ["set", "transform-set", sets @ ..]
             if !sets.is_empty() && redact::names(sets).iter().all(|set| is_name(set)) =>
@@ -134,15 +131,19 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
         ["set", "isakmp-profile", ..] => ike::keyrings(builder),
         ["set", known, ..] if KNOWN.contains(known) => {}
         // It makes routes to the networks of the peer.
-        ["reverse-route", ..] => {
-            if let Some(router) = builder.router() {
-                router.forwarding.other_routes = true;
-            }
-        }
+        ["reverse-route", ..] => builder.router().into_iter().for_each(|router| router.forwarding.other_routes = true),
         ["qos", ..] => {}
         _ => return Read::Foreign,
     }
     Read::Understood
+}
+
+/// `no set session-key ...` of an entry.
+fn unkeyed(at: usize, way: &str, protocol: &str, builder: &mut Builder) {
+    let (inbound, protocol) = (way_in(way), protocol_of(protocol));
+    edit(at, builder, |entry| {
+        entry.keys.retain(|key| Some(key.inbound) != inbound || Some(key.protocol) != protocol);
+    });
 }
 
 /// `set session-key ...` of an entry.
