@@ -72,7 +72,8 @@ impl PlainWays {
         /// Lengths of either way that are compared.
         const MOST: usize = 1 << 13;
         let lengths = plain.each_ref().map(|way| way.iter().take(MOST).map(|item| item.bytes).collect::<Vec<u32>>());
-        if are_in_step(&lengths) || have_common_runs(&lengths) { Self::Alike } else { Self::Unlike }
+        let are_alike = are_in_step(&lengths) || are_of_one_length(&lengths) || have_common_runs(&lengths);
+        if are_alike { Self::Alike } else { Self::Unlike }
     }
 }
 
@@ -86,6 +87,13 @@ fn are_in_step([one, other]: &[Vec<u32>; 2]) -> bool {
     let differ = one.iter().zip(other).filter(|(a, b)| a != b).count();
     let lengths: HashSet<u32, FixedState> = one.iter().take(both).copied().collect();
     both >= ENOUGH && differ * DIFFER <= both && lengths.len() >= SEVERAL
+}
+
+/// Whether all packets of both ways have one length: queues that fill at the same time give both one pace, too.
+fn are_of_one_length([one, other]: &[Vec<u32>; 2]) -> bool {
+    let mut all = one.iter().chain(other);
+    let first = all.next();
+    !one.is_empty() && !other.is_empty() && all.all(|bytes| Some(bytes) == first)
 }
 
 /// Whether runs of lengths of one way are in the other, too, wherever they stand.
