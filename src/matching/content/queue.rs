@@ -88,7 +88,7 @@ impl<T> Queue<T> {
         self.take_if(identity, due, ns, |_, _| true)
     }
 
-    /// The same, where it is the one by what is said of it and of others that are equal; it waits on else.
+    /// The same, if it `fits`; it waits on if not. `fits` gets the packet, and whether equal ones wait, too.
     pub(in crate::matching) fn take_if(
         &mut self,
         identity: Identity,

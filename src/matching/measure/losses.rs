@@ -153,7 +153,7 @@ impl Losses {
         if sa.is_alike() && !sa.is_by_order() { arrived.saturating_sub(behind) } else { arrived }
     }
 
-    /// Whether it is told which packets of its flows an SA lost from end to end.
+    /// Whether the two plaintext sides show which packets an SA lost.
     pub(in crate::matching) fn is_told(&self, sa: u32) -> bool {
         self.ends.as_ref().is_some_and(|ends| !ends.is_untold(sa))
     }

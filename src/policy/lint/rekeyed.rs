@@ -1,5 +1,5 @@
 //! SAs that IKE made: each receiver chooses its SPI and tells it in the exchange (RFC 7296 section 2.9, RFC 2409 section 5.5). Nobody
-//! types them, so that displays with different SPIs are of different times, or one end has SAs that the other end has no more.
+//! types them. So where two displays show different SPIs, they were taken at different times, or one end kept SAs that the other has deleted.
 
 use std::collections::BTreeSet;
 

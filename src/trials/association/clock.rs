@@ -134,7 +134,7 @@ pub(crate) fn compare_at(here: &[Anchor], there: &[Anchor], offset: i64) -> Opti
     Some(Clock { offset, drift, drift_known: !slopes.is_empty(), origin, set: Vec::new() })
 }
 
-/// The slope that points of several groups share, whatever the level of each, and its standard error.
+/// The slope of a line through the points of several groups, with an intercept for each group, and the standard error of the slope.
 fn common_slope(points: &[(u16, f64, f64)]) -> Option<(f64, f64)> {
     let mut groups: BTreeMap<u16, (f64, f64, f64)> = BTreeMap::new();
     for (group, x, y) in points {

@@ -44,7 +44,7 @@ impl SeenContents {
 pub(super) struct Apart {
     /// Of most of them.
     usual: Reach,
-    /// Content and difference of those that are further apart, or less far: should an equal packet come, one may have been taken for the other.
+    /// Content and difference of the others. If an equal packet comes later, such a pair may be wrong and is taken out.
     outlying: VecDeque<(u64, i64)>,
     seen: SeenContents,
 }
@@ -104,8 +104,8 @@ impl Apart {
         Some((least.saturating_sub(slack), most.saturating_add(slack)))
     }
 
-    /// Takes a packet that waits on the other side and is this one, which is due there. One that is not due may be another of the same content:
-    /// it waits on, as do all that are far from due.
+    /// Takes the packet that waits on the other side and is the pair of this one, which is due there at a time. If it is not due and equal packets were
+    /// seen, it may be one of those and waits on. So does any packet that is a second or more from due.
     pub(super) fn take(
         &self,
         queue: &mut Queue<Waiting>,
@@ -196,7 +196,7 @@ impl EndToEnd {
             plain.into_iter().partition(|(identity, _)| self.apart.knows(*identity));
         single.into_iter().chain(known).for_each(|packet| self.leave_plain(packet));
         let exit: Vec<(Identity, Waiting)> = self.exit.drain().collect();
-        exit.into_iter().for_each(|packet| self.leave_exit(packet));
+        exit.iter().for_each(|(_, packet)| self.only_exit(packet));
     }
 }
 

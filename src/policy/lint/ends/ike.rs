@@ -257,7 +257,7 @@ fn uses_keys(view: &View<'_>, a: usize, b: usize) -> bool {
     let [ours, theirs] = [here, there].map(|router| router.ike.iter().filter(|policy| policy.version == 1));
     let pre_shared = |policy: &IkePolicy| policy.authentication.as_deref() == Some("pre-share");
     let mut agreed = ours.clone().flat_map(|x| theirs.clone().map(move |y| (x, y)));
-    // Where they agree on no policy, that is told, and the keys are compared with it.
+    // Without a policy in common there is a finding about the policies; the keys are compared as well.
     let said = [ours.clone().collect::<Vec<_>>(), theirs.clone().collect()];
     let never = said.iter().any(|policies| !policies.is_empty() && !policies.iter().any(|one| pre_shared(one)));
     !here.forwarding.keyrings

@@ -122,7 +122,7 @@ fn compare(
     let by_spi: BTreeMap<Spi, &Stated> = inward.iter().rev().map(|one| (one.spi, *one)).collect();
     for one in out {
         let same = by_spi.get(&one.spi).copied();
-        // One SA on each side is the same one, whatever its number, unless IKE made it anew in between.
+        // If each side has one SA, they belong together even with different SPIs, unless a rekey by IKE may explain the difference.
         let alone = || if out.len() == 1 && inward.len() == 1 && !negotiated { inward.first().copied() } else { None };
         if let Some(other) = same.or_else(alone) {
             // Keys of different algorithms are different keys whatever they are.

@@ -50,7 +50,7 @@ impl<'s> Turned<'s> {
         Self { direction: (protocol, dst, src), out: back_out, inward: back_in, back_out: out, back_in: inward }
     }
 
-    /// Key by which the finding is told once: both ends, sorted, and the routers of the two lines, the sending one first.
+    /// Key that keeps the finding from being reported twice: both ends, sorted, and the routers of the two lines, the sending one first.
     pub(super) fn name(&self) -> Name {
         let (protocol, src, dst) = self.direction;
         (protocol, [src.min(dst), src.max(dst)], [self.out.router, self.inward.router])

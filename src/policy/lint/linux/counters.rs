@@ -45,7 +45,7 @@ fn lost(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> {
     let (extra, (sender, state)) = (kernel(sa)?, sender(hosts, place)?);
     let dropped = extra.drops.is_some_and(|drops| drops.failed > 0 || drops.replayed > 0 || drops.outside_window > 0);
     let sent = kernel(state)?.packets.filter(|sent| *sent > AT_FIRST)?;
-    // Of a state that was corrected, the fault that is told explains the loss.
+    // If another finding already corrected this state, that fault explains the loss.
     let name = |one: &Installed| (one.protocol, one.src, one.dst, one.spi);
     let is_as_read =
         |host: &Host<'_>| host.states.iter().filter_map(|one| one.was.as_ref()).any(|was| name(was) == name(sa));

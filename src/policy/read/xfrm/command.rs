@@ -221,7 +221,7 @@ fn not_read(state: bool, builder: &mut Builder) {
     router.forwarding.cut_policies |= !state;
 }
 
-/// A line that nobody reads: a function of a shell, perhaps, that makes states or policies.
+/// A line that could not be read, such as a shell function. It may add states or policies, so none is reported as missing.
 pub(in crate::policy) fn unread(text: &str, builder: &mut Builder) {
     if text.contains("xfrm") {
         for (word, state) in [("state", true), ("policy", false)] {
