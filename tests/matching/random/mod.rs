@@ -191,7 +191,7 @@ fn false_claims(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String>
     wrong.extend(named_claim(made, report));
     let drops = scenario.lost_before + scenario.lost_after + scenario.lost_behind > 0 || scenario.outage.is_some();
     let lossless = !drops && made.truth.values().all(|truth| truth.lost == 0 && truth.edge == 0);
-    let findings = items(report, "findings").iter().filter(|finding| finding["code"] == "match-loss");
+    let findings = items(report, "findings").iter().filter(|finding| text(finding, "code").starts_with("match-loss"));
     wrong.extend(findings.filter(|_| lossless).map(|finding| text(finding, "evidence").to_owned()));
     wrong
 }
