@@ -92,8 +92,7 @@ impl Matcher {
         let (mut losses, gone) = self.losses(&mut flows, &doubt);
         losses.too_big(&self.ledger.too_big, &self.tally, &flows);
         if let Some(ends) = &self.ends {
-            let none = HashSet::default();
-            losses.ends(ends, &self.tally, &flows, self.ledger.unpaired.as_ref().unwrap_or(&none), &self.ledger.lost);
+            losses.ends(ends, &self.tally, &flows, &self.ledger);
         }
         let mut pairs = Pairs {
             unmatched_plain: losses.unmatched_plain,
@@ -215,7 +214,7 @@ impl Matcher {
             let sa = self.tally.sa_of(lost);
             let guessed =
                 lost.hole.is_none() && !lost.refused || sa.is_some_and(|sa| self.are_holes_unnamed(sa, losses));
-            guessed && sa.is_some_and(|sa| doubtful.contains(&sa)) || gone.is_some_and(|gone| !gone.contains(&lost.pos))
+            guessed && sa.is_some_and(|sa| doubtful.contains(&sa)) || gone.is_some_and(|gone| !gone.contains(lost.pos))
         };
         let selected = || self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
         let hidden = selected().filter(is_doubtful).count() as u64;

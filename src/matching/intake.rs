@@ -112,6 +112,7 @@ impl Matcher {
             flow.repeated += 1;
         }
         if let Some((ends, outer)) = self.ends.as_mut().zip(outer) {
+            ends.read(self.plain, self.exit);
             ends.plain(&packet, outer, (self.exit.until(), again));
         }
         self.ledger.has_fragments |= matches!(packet.kin, Kin::Joined(_));
@@ -197,6 +198,7 @@ impl Matcher {
             }
             let again = again == Some(true);
             self.exit.packets += 1;
+            ends.read(self.plain, self.exit);
             ends.exit(&packet, outer, (self.plain.until(), again));
         }
     }

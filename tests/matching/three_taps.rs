@@ -1,5 +1,7 @@
 //! Three taps, one of which misses frames, begins late, or shows numbers that come again: what the others prove of it.
 
+mod exit;
+
 use std::net::Ipv4Addr;
 
 use serde_json::Value;
@@ -59,6 +61,11 @@ fn trips_of(packets: u32, seed: u64) -> Vec<Trip> {
 /// The report on what the taps show, each packet 100 us further on at each of them. Packets of the tunnel that were `sent_again`: from the first
 /// one, and how many nanoseconds later.
 fn report(name: &str, trips: &[Trip], sent_again: Option<(usize, u64)>) -> Value {
+    report_later(name, trips, sent_again, |_| 0)
+}
+
+/// The same, where packets come to the last tap so many nanoseconds later.
+fn report_later(name: &str, trips: &[Trip], sent_again: Option<(usize, u64)>, later: impl Fn(&Trip) -> u64) -> Value {
     let mut noise = Noise(7);
     let mut captures: [Vec<Out>; 3] = Default::default();
     for (at, trip) in trips.iter().enumerate() {
@@ -66,7 +73,7 @@ fn report(name: &str, trips: &[Trip], sent_again: Option<(usize, u64)>) -> Value
         let further = build::one_hop_further(&further);
         for tap in [PLAIN, TUNNEL, EXIT] {
             let place = if trip.there { tap } else { EXIT - tap };
-            let ns = trip.ns + place as u64 * 100_000;
+            let ns = trip.ns + place as u64 * 100_000 + if place == EXIT { later(trip) } else { 0 };
             let frame = match (tap, place) {
                 (TUNNEL, _) => {
                     let far = if trip.spi == 0x3001 { R3 } else { R2 };

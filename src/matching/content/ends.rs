@@ -1,14 +1,16 @@
 //! Packets from the near plaintext side to the far one. Both are in clear, so identity decides, and what one side lacks was lost.
 
 mod between;
+mod early;
 mod judge;
 mod missed;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use foldhash::fast::FixedState;
-
-use self::between::Apart;
+use self::between::{Apart, Sighting};
+use self::early::{Early, leave_repeated};
+pub(in crate::matching) use self::judge::may_be_unshown;
+pub(in crate::matching) use self::missed::PlainFrames;
 use super::identity::Identity;
 use super::queue::Queue;
 use crate::dissect::IpHeader;
@@ -51,6 +53,8 @@ pub(in crate::matching) enum OpenEnd {
     Repeated,
     /// They are equal to others.
     Equal,
+    /// They are equal to others that follow each other as fast as delays differ.
+    Close,
     /// The other side shows other packets in their place, or none of any flow.
     Changed,
     /// The tap that lacks them did not show as many others that passed it, as the other one proves.
@@ -67,6 +71,9 @@ pub(in crate::matching) struct FlowEnds {
     pub(in crate::matching) matched: u64,
     /// Pairs that may be others, for packets are equal.
     equal: u64,
+    /// Pairs of packets that are equal to earlier ones, and such packets that only the plain side showed, or only the far one.
+    repeats: u64,
+    only_repeats: [u64; 2],
     /// Packets from a time that the other side does not cover.
     uncovered: u64,
     /// Packets that only the plain side showed, and only the far one, while both were recording.
@@ -90,6 +97,8 @@ pub(in crate::matching) struct Gone {
     pub(in crate::matching) flow: u32,
     /// Silence of the far tap in which it was expected.
     silence: Option<i64>,
+    /// Whether earlier packets were equal.
+    repeats: bool,
 }
 
 /// A packet seen on both sides, until the clocks are compared.
@@ -141,11 +150,14 @@ pub(in crate::matching) struct EndToEnd {
     pub(in crate::matching) sizes: BTreeMap<(u32, u32, bool), u64>,
     pub(in crate::matching) gone: Vec<Gone>,
     /// Packets of the plain side of which the far one says nothing.
-    untold: HashSet<FramePos, FixedState>,
+    untold: PlainFrames,
+    /// Whether more packets were only on the plain side than are listed.
+    unlisted: bool,
     /// Differences of the timestamps of pairs.
     reach: Reach,
     /// The same of packets without equals.
     apart: Apart,
+    early: Early,
     /// Times without frames on the near side, and on the far one.
     pub(in crate::matching) silences: [Silences; 2],
     /// What they were, where they are no loss.
@@ -173,14 +185,18 @@ impl EndToEnd {
             self.leave_untold(packet.pos);
             return;
         };
-        let due = self.usual().map(|later| own.ns.saturating_add(later));
-        match self.apart.take(&mut self.exit, identity, due) {
+        self.meet_exit(identity, own, self.ahead.map(|ahead| until.saturating_sub(ahead)));
+    }
+
+    /// Pairs a packet of the near side with one of the far side that waits, or lets it wait.
+    fn meet_exit(&mut self, identity: Identity, own: Waiting, read: Option<i64>) {
+        let sight = Sighting { ns: own.ns, far: false, usual: self.usual() };
+        match self.apart.take(&mut self.exit, identity, sight) {
             Some((other, more)) => {
                 leave_repeated(&mut self.exit, identity, (other, more));
                 self.pair(own, other, (identity, more));
             }
             None => {
-                let read = self.ahead.map(|ahead| until.saturating_sub(ahead));
                 let evicted = self.plain.push(identity, own, read, |waiting| Some(waiting.ns));
                 evicted.into_iter().for_each(|evicted| self.leave_plain(evicted));
             }
@@ -191,14 +207,18 @@ impl EndToEnd {
     pub(in crate::matching) fn exit(&mut self, packet: &Plain, outer: &IpHeader, (until, again): (i64, bool)) {
         self.pads.add(packet.pad_bytes, packet.pattern);
         let Some((identity, own)) = waiting(packet, outer, again) else { return };
-        let due = self.usual().map(|later| own.ns.saturating_sub(later));
-        match self.apart.take(&mut self.plain, identity, due) {
+        self.meet_plain(identity, own, self.ahead.map(|ahead| until.saturating_add(ahead)));
+    }
+
+    /// Pairs a packet of the far side with one of the near side that waits, or lets it wait.
+    fn meet_plain(&mut self, identity: Identity, own: Waiting, read: Option<i64>) {
+        let sight = Sighting { ns: own.ns, far: true, usual: self.usual() };
+        match self.apart.take(&mut self.plain, identity, sight) {
             Some((other, more)) => {
                 leave_repeated(&mut self.plain, identity, (other, more));
                 self.pair(other, own, (identity, more));
             }
             None => {
-                let read = self.ahead.map(|ahead| until.saturating_add(ahead));
                 let evicted = self.exit.push(identity, own, read, |waiting| Some(waiting.ns));
                 evicted.into_iter().for_each(|evicted| self.leave_exit(evicted));
             }
@@ -217,12 +237,9 @@ impl EndToEnd {
         self.plain.missed() + self.exit.missed()
     }
 
-    /// Pairs two packets. `more`: others are equal, so that it may have been one of these.
-    fn pair(&mut self, plain: Waiting, exit: Waiting, (identity, more): (Identity, bool)) {
+    /// Counts a pair. `timed`: no equal packet may have been the one.
+    fn count(&mut self, plain: Waiting, exit: Waiting, (more, timed): (bool, bool)) {
         let later_ns = exit.ns.saturating_sub(plain.ns);
-        self.ahead.get_or_insert(later_ns);
-        self.reach.add(later_ns, !more);
-        let is_single = self.apart.add(identity.key, later_ns, more);
         if let Some(way) = match plain.ttl.cmp(&exit.ttl) {
             std::cmp::Ordering::Greater => Some(0),
             std::cmp::Ordering::Less => Some(1),
@@ -235,6 +252,7 @@ impl EndToEnd {
         if let Some((_, flow)) = self.flow(&plain) {
             flow.matched += 1;
             flow.equal += u64::from(more);
+            flow.repeats += u64::from(!timed);
             flow.reach.add(later_ns, !more);
             flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
         }
@@ -245,7 +263,6 @@ impl EndToEnd {
             by_order: false,
             guessed: false,
         };
-        let timed = if self.apart.is_proved() { is_single } else { !more };
         let held = Held { difference, src: plain.src, dst: plain.dst, way: plain.ttl.cmp(&exit.ttl), timed };
         self.held.push(held);
         if plain.pattern.is_some() || exit.pattern.is_some() {
@@ -289,12 +306,15 @@ impl EndToEnd {
     /// Nothing more comes: what waits was not seen on the other side.
     pub(in crate::matching) fn end(&mut self) {
         self.flush();
+        self.leave_early();
         self.leave_all();
         self.flush();
         self.judge();
         self.doubt_equal();
-        self.doubt_changed();
+        self.doubt_repeats();
+        // Before what changed is left open: such flows prove that frames are missing.
         self.doubt_unshown();
+        self.doubt_changed();
         self.doubt_elsewhere();
     }
 
@@ -357,16 +377,6 @@ impl EndToEnd {
                 tally.times.add(if way < 0 { passed.saturating_neg() } else { passed });
             }
         }
-    }
-}
-
-/// Of a packet and the one that repeats it either may be the pair: the one that is left over repeats the other.
-fn leave_repeated(waiting: &mut Queue<Waiting>, identity: Identity, (taken, more): (Waiting, bool)) {
-    if more
-        && taken.again
-        && let Some(left) = waiting.nearest_mut(identity, taken.ns, |waiting| waiting.ns)
-    {
-        left.again = true;
     }
 }
 

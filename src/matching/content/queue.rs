@@ -7,6 +7,17 @@ use crate::matching::content::index::Index;
 use crate::matching::limits::MAX_WAITING;
 use crate::matching::packets::ledger::{Crowded, Serial};
 
+/// Which of the equal packets that wait is taken.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) enum Wanted {
+    /// The one that came first.
+    Earliest,
+    /// The one nearest to a time.
+    Nearest(i64),
+    /// The first one from a time on; before it the nearest.
+    From(i64),
+}
+
 /// Packets by identity, each with what is to be remembered of it. Beyond [`MAX_WAITING`] the oldest make room.
 #[derive(Debug)]
 pub(in crate::matching) struct Queue<T> {
@@ -66,7 +77,7 @@ impl<T> Queue<T> {
         due: i64,
         ns: fn(&T) -> i64,
     ) -> Option<&mut T> {
-        let (serial, _) = self.find(identity, Some(due), ns)?;
+        let (serial, _) = self.find(identity, Wanted::Nearest(due), ns)?;
         let at = usize::try_from(serial.checked_sub(self.first)?).ok()?;
         self.packets.get_mut(at)?.as_mut().map(|(_, packet)| packet)
     }
@@ -85,37 +96,43 @@ impl<T> Queue<T> {
         due: Option<i64>,
         ns: fn(&T) -> i64,
     ) -> Option<(T, bool)> {
-        self.take_if(identity, due, ns, |_, _| true)
+        self.take_if(identity, due.map_or(Wanted::Earliest, Wanted::Nearest), ns, |_, _| true)
     }
 
-    /// The same, if it `fits`; it waits on if not. `fits` gets the packet, and whether equal ones wait, too.
+    /// The packet that is wanted, if it `fits`; it waits on if not. `fits` gets the packet, and whether equal ones wait, too.
     pub(in crate::matching) fn take_if(
         &mut self,
         identity: Identity,
-        due: Option<i64>,
+        wanted: Wanted,
         ns: fn(&T) -> i64,
         fits: impl Fn(&T, bool) -> bool,
     ) -> Option<(T, bool)> {
-        let (serial, more) = self.find(identity, due, ns)?;
+        let (serial, more) = self.find(identity, wanted, ns)?;
         let at = usize::try_from(serial.checked_sub(self.first)?).ok()?;
         let (own, packet) = self.packets.get_mut(at)?.take_if(|(_, packet)| fits(packet, more))?;
         self.index.remove(own, serial);
         Some((packet, more))
     }
 
-    fn find(&self, identity: Identity, due: Option<i64>, ns: fn(&T) -> i64) -> Option<(Serial, bool)> {
+    fn find(&self, identity: Identity, wanted: Wanted, ns: fn(&T) -> i64) -> Option<(Serial, bool)> {
         let at = |serial: Serial| usize::try_from(serial.checked_sub(self.first)?).ok();
         let agrees = |serial| {
             let own = at(serial).and_then(|at| self.packets.get(at)?.as_ref());
             own.is_some_and(|(own, _)| own.agrees(identity))
         };
         let (first, more) = self.index.find(identity, agrees)?;
-        let near = due.filter(|_| more).and_then(|due| {
-            let sent = |serial| at(serial).and_then(|at| Some(ns(&self.packets.get(at)?.as_ref()?.1)));
-            let before = |serial| sent(serial).is_none_or(|ns| ns < due);
-            let cost = |serial| sent(serial).filter(|_| agrees(serial)).map(|ns| ns.abs_diff(due));
-            Some(self.index.nearest(identity, before, cost)?.0)
-        });
+        let (time, from) = match wanted {
+            Wanted::Earliest => return Some((first, more)),
+            Wanted::Nearest(due) => (due, false),
+            Wanted::From(from) => (from, true),
+        };
+        let sent = |serial| at(serial).and_then(|at| Some(ns(&self.packets.get(at)?.as_ref()?.1)));
+        let before = |serial| sent(serial).is_none_or(|ns| ns < time);
+        let cost = |serial| {
+            let sent = sent(serial).filter(|_| agrees(serial))?;
+            Some(sent.abs_diff(time).saturating_add(if from && sent < time { u64::MAX / 2 } else { 0 }))
+        };
+        let near = more.then(|| self.index.nearest(identity, before, cost)).flatten().map(|(serial, _)| serial);
         Some((near.unwrap_or(first), more))
     }
 }

@@ -174,10 +174,12 @@ impl Losses {
             let (sas, sizes) = counts.as_ref()?;
             Some(bytes.map_or_else(|| sas.get(&sa), |bytes| sizes.get(&(sa, bytes))).copied().unwrap_or(0))
         };
-        let behind = before.map(|before| {
+        let behind = before.and_then(|before| {
+            // Where not all are listed, the difference tells, unless it is one of different times.
+            let told = of(&ends.behind).or_else(|| ends.is_same_time.then_some(lost))?;
             // What was lost before the tunnel while the exit was recording did not reach it either: a pair by order may have taken a neighbour for it.
             let before = of(&ends.before).map_or(before, |told| told.min(before));
-            of(&ends.behind).unwrap_or(lost).min(lost.saturating_sub(before))
+            Some(told.min(lost.saturating_sub(before)))
         });
         (Some(lost), behind)
     }

@@ -4,8 +4,10 @@
 //! that is, and lengths that the transform cannot make never pair. The best alignment is taken, and for each pair the distance to the
 //! best alignment without it says how sure it is.
 
+mod before_first;
 mod grid;
 
+pub(in crate::matching) use self::before_first::BeforeFirst;
 use self::grid::Grid;
 use super::delay::Delay;
 
@@ -90,22 +92,20 @@ pub(in crate::matching) fn dear(deviation: f64, usual: f64) -> f32 {
     (0.6 * (deviation.abs() / usual.max(1.0)).sqrt() as f32).min(DEAREST)
 }
 
-/// Aligns. `makes` says whether mapping `m` makes length `esp` of a packet of these octets. The first tunnelled packet is looked for around the plain one
-/// at `lag`. Plain packets in front of the first pair cost `lead` each, unless they cost less than that anywhere.
+/// Aligns. `makes` says whether mapping `m` makes length `esp` of a packet of these octets.
 pub(in crate::matching) fn align(
     plain: &[Plain],
     tunnelled: &[Tunnelled],
-    lag: isize,
-    lead: f32,
+    front: BeforeFirst,
     delay: Delay,
     makes: impl Fn(u8, u32, u32) -> bool,
 ) -> Aligned {
-    let by_count = |half: usize| within(plain, tunnelled, lag, lead, delay, &makes, half);
+    let by_count = |half: usize| within(plain, tunnelled, front, delay, &makes, half);
     let centres = centres(plain, tunnelled, delay);
     // Where many packets are lost or in no tunnel, times say where the middle of the band is.
     let leaves = |half: usize| {
         let far = |(own, at): (&isize, isize)| (own - at).unsigned_abs() > half - half / 8;
-        centres.as_ref().is_some_and(|centres| centres.iter().zip(lag..).any(far))
+        centres.as_ref().is_some_and(|centres| centres.iter().zip(front.lag..).any(far))
     };
     let narrow = by_count(NARROW);
     // Far from the edges nothing outside can be better.
@@ -117,7 +117,7 @@ pub(in crate::matching) fn align(
         return wide.aligned;
     }
     let Some(centres) = centres else { return wide.aligned };
-    let by_time = Band { plain, tunnelled, centres, lead, delay, makes, half: WIDE, width: 2 * WIDE + 1 }.align();
+    let by_time = Band { plain, tunnelled, centres, front, delay, makes, half: WIDE, width: 2 * WIDE + 1 }.align();
     if by_time.worth > wide.worth { by_time.aligned } else { wide.aligned }
 }
 
@@ -133,25 +133,24 @@ fn centres(plain: &[Plain], tunnelled: &[Tunnelled], delay: Delay) -> Option<Vec
     Some(centres)
 }
 
-/// Aligns in a band of `half` columns to either side of its middle, which goes from the plain packet at `lag` on by one with each tunnelled packet.
+/// Aligns in a band of `half` columns to either side of its middle, which goes from the plain packet at the front's `lag` on by one with each tunnelled packet.
 fn within(
     plain: &[Plain],
     tunnelled: &[Tunnelled],
-    lag: isize,
-    lead: f32,
+    front: BeforeFirst,
     delay: Delay,
     makes: &impl Fn(u8, u32, u32) -> bool,
     half: usize,
 ) -> BandAligned {
     // The band must begin and end on the plaintext packets: what lies before or behind has no counterpart there.
-    let before = usize::try_from(-lag).unwrap_or(0).saturating_sub(half / 2).min(tunnelled.len());
-    let lag = lag + before as isize;
+    let before = usize::try_from(-front.lag).unwrap_or(0).saturating_sub(half / 2).min(tunnelled.len());
+    let lag = front.lag + before as isize;
     let rows = tunnelled.get(before..).unwrap_or_default();
     let reach = usize::try_from(plain.len() as isize - lag + half as isize).unwrap_or(0).min(rows.len());
     let rows = rows.get(..reach).unwrap_or_default();
     let mut aligned: Aligned = vec![None; before];
     let centres = (0..=rows.len() as isize).map(|i| i + lag).collect();
-    let found = Band { plain, tunnelled: rows, centres, lead, delay, makes, half, width: 2 * half + 1 }.align();
+    let found = Band { plain, tunnelled: rows, centres, front, delay, makes, half, width: 2 * half + 1 }.align();
     aligned.extend(found.aligned);
     aligned.resize(tunnelled.len(), None);
     BandAligned { aligned, ..found }
@@ -170,7 +169,7 @@ struct Band<'p, M> {
     tunnelled: &'p [Tunnelled],
     /// The plain packets that the middle of each row has consumed.
     centres: Vec<isize>,
-    lead: f32,
+    front: BeforeFirst,
     delay: Delay,
     makes: M,
     half: usize,
@@ -233,7 +232,9 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
                 let mut cell = NOWHERE;
                 if i == 0 {
                     // What was sent before the first tunnelled packet.
-                    cell.plain.worth = -self.plain.iter().take(j).map(|plain| plain.skip.min(self.lead)).sum::<f32>();
+                    let lead = |plain: &Plain| plain.skip.min(self.front.lead);
+                    let worth = -self.plain.iter().take(j).map(lead).sum::<f32>();
+                    cell.plain = Way { worth, last: self.front.usual.map(|usual| usual as i64) };
                 } else {
                     // Where the row before has consumed one plain packet less, and as many.
                     let shift = self.shift(i - 1);
@@ -345,7 +346,7 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
             }
             // Row i from row i + 1.
             let skip = self.tunnelled.get(i).map_or(0.0, |packet| packet.skip);
-            let (shift, lead) = (self.shift(i), if i == 0 { self.lead } else { f32::MAX });
+            let (shift, lead) = (self.shift(i), if i == 0 { self.front.lead } else { f32::MAX });
             let mut right = [NEVER; 3];
             for k in (0..self.width).rev() {
                 let mut own = [NEVER; 3];

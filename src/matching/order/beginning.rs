@@ -158,7 +158,7 @@ impl Search<'_> {
         let (mut result, mut partial) = (delay, false);
         for _ in 0..2 {
             let makes = |mapping: u8, inner: u32, esp: u32| lane.mappings.makes(mapping, inner, esp);
-            let aligned = align::align(&near, &rows, lag, 0.1, result, makes);
+            let aligned = align::align(&near, &rows, align::BeforeFirst::unknown(lag), result, makes);
             let pairs = aligned.iter().zip(&rows).filter(|(_, packet)| !packet.hole);
             let differences: Vec<i64> =
                 pairs.filter_map(|(found, b)| Some(b.ns.saturating_sub(near.get((*found)?.0)?.ns))).collect();

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use foldhash::fast::FixedState;
 
 use self::counters::{Counter, LaneCounters};
+pub(in crate::matching::order) use self::skips::SKIP_UNKNOWN;
 use self::skips::SeenLoss;
 use super::delay::Delay;
 use super::settle::overtaken::Overtaken;

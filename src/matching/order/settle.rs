@@ -141,8 +141,7 @@ impl Lane {
             let aligned: align::Aligned = (0..end).map(|at| Some((at, f32::MAX))).collect();
             self.settle(ledger, &block, end, &aligned);
         } else {
-            // Before the first block nobody knows what of the plaintext side is in the tunnel.
-            let lead = if self.begun { f32::MAX } else { 0.1 };
+            let front = if self.begun { align::BeforeFirst::usual(delay) } else { align::BeforeFirst::unknown(0) };
             // Where lengths differ much, a few packets settle a doubt.
             let short = self.begun && told;
             let rows = if short { tunnelled.get(..4 * AROUND).unwrap_or(tunnelled) } else { tunnelled };
@@ -150,7 +149,7 @@ impl Lane {
             let before = outage(&plain, rows, delay);
             let (rows, end) = (rows.get(..before).unwrap_or(rows), end.min(before));
             let align = |plain: &[align::Plain]| {
-                align::align(plain, rows, 0, lead, delay, |m, inner, esp| self.mappings.makes(m, inner, esp))
+                align::align(plain, rows, front, delay, |m, inner, esp| self.mappings.makes(m, inner, esp))
             };
             let mut aligned = align(&plain);
             let items: Vec<PlainItem> = candidates.iter().map(|(_, item)| *item).collect();

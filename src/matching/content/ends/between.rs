@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 
 use super::{EndToEnd, Waiting};
 use crate::matching::content::identity::Identity;
-use crate::matching::content::queue::Queue;
+use crate::matching::content::queue::{Queue, Wanted};
 use crate::matching::limits::ON_ITS_WAY_NS;
 use crate::matching::packets::reach::Reach;
 
@@ -36,6 +36,27 @@ impl SeenContents {
 
     fn contains(&self, key: u64) -> bool {
         self.latest.contains(&key) || self.before.contains(&key)
+    }
+}
+
+/// The time of a packet on one side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sighting {
+    pub(super) ns: i64,
+    /// Whether it is the far side.
+    pub(super) far: bool,
+    /// By how much the far side is usually later.
+    pub(super) usual: Option<i64>,
+}
+
+impl Sighting {
+    /// When the other side shows the packet, if the far one is so much later.
+    fn of(self, (least, most): (i64, i64)) -> (i64, i64) {
+        if self.far {
+            (self.ns.saturating_sub(most), self.ns.saturating_sub(least))
+        } else {
+            (self.ns.saturating_add(least), self.ns.saturating_add(most))
+        }
     }
 }
 
@@ -104,24 +125,44 @@ impl Apart {
         Some((least.saturating_sub(slack), most.saturating_add(slack)))
     }
 
-    /// Takes the packet that waits on the other side and is the pair of this one, which is due there at a time. If it is not due and equal packets were
-    /// seen, it may be one of those and waits on. So does any packet that is a second or more from due.
+    /// Takes the packet that waits on the other side and is the pair of this one, of which the other sight is so much `later` (negative: earlier) than
+    /// this one as pairs without equals are. Of equal packets it is the first that may be: none overtakes another. One that is out of time waits on if equal
+    /// packets were seen, for it may be one of those; so does any packet that is a second or more out.
     pub(super) fn take(
         &self,
         queue: &mut Queue<Waiting>,
         identity: Identity,
-        due: Option<i64>,
+        own: Sighting,
     ) -> Option<(Waiting, bool)> {
-        let around = self.around().zip(due).map(|((least, most), due)| (most.saturating_sub(least) / 2 + 1, due));
+        let Some((around, (low, _))) =
+            self.around().zip(self.tight()).map(|(wide, tight)| (own.of(wide), own.of(tight)))
+        else {
+            let wanted = own.usual.map_or(Wanted::Earliest, |usual| Wanted::Nearest(own.of((usual, usual)).0));
+            return queue.take_if(identity, wanted, |waiting| waiting.ns, |_, _| true);
+        };
+        let (least, most) = around;
         queue.take_if(
             identity,
-            due,
+            Wanted::From(low),
             |waiting| waiting.ns,
             |waiting, more| {
-                let off = around.map(|(within, due)| (waiting.ns.saturating_sub(due).saturating_abs(), within));
-                off.is_none_or(|(off, within)| off <= within || off < ON_ITS_WAY_NS && !more && !self.knows(identity))
+                let off = least.saturating_sub(waiting.ns).max(waiting.ns.saturating_sub(most));
+                off <= 0 || off < ON_ITS_WAY_NS && !more && !self.knows(identity)
             },
         )
+    }
+
+    /// Differences as usual lately, and hardly more.
+    fn tight(&self) -> Option<(i64, i64)> {
+        let (least, _, most) = self.usual.lately().filter(|_| self.usual.is_proved())?;
+        let slack = (most.saturating_sub(least) / 16).max(Self::NEAR_NS);
+        Some((least.saturating_sub(slack), most.saturating_add(slack)))
+    }
+
+    /// Forgets which contents were seen, not how far apart they were.
+    pub(super) fn forget_contents(&mut self) {
+        self.seen = SeenContents::default();
+        self.outlying.clear();
     }
 
     /// Whether enough pairs are there.
@@ -173,9 +214,10 @@ impl EndToEnd {
     pub(super) fn leave_plain(&mut self, (identity, packet): (Identity, Waiting)) {
         let due = self.usual().map(|later| packet.ns.saturating_add(later));
         let fits = |other: &Waiting, _| !self.apart.is_another(identity, other.ns.saturating_sub(packet.ns));
-        match self.exit.take_if(identity, due, |waiting| waiting.ns, fits) {
+        let wanted = due.map_or(Wanted::Earliest, Wanted::Nearest);
+        match self.exit.take_if(identity, wanted, |waiting| waiting.ns, fits) {
             Some((other, more)) => self.pair(packet, other, (identity, more)),
-            None => self.only_plain(&packet),
+            None => self.only_plain(&packet, self.apart.knows(identity)),
         }
     }
 
@@ -183,9 +225,10 @@ impl EndToEnd {
     pub(super) fn leave_exit(&mut self, (identity, packet): (Identity, Waiting)) {
         let due = self.usual().map(|later| packet.ns.saturating_sub(later));
         let fits = |other: &Waiting, _| !self.apart.is_another(identity, packet.ns.saturating_sub(other.ns));
-        match self.plain.take_if(identity, due, |waiting| waiting.ns, fits) {
+        let wanted = due.map_or(Wanted::Earliest, Wanted::Nearest);
+        match self.plain.take_if(identity, wanted, |waiting| waiting.ns, fits) {
             Some((other, more)) => self.pair(other, packet, (identity, more)),
-            None => self.only_exit(&packet),
+            None => self.only_exit(&packet, self.apart.knows(identity)),
         }
     }
 
@@ -196,7 +239,7 @@ impl EndToEnd {
             plain.into_iter().partition(|(identity, _)| self.apart.knows(*identity));
         single.into_iter().chain(known).for_each(|packet| self.leave_plain(packet));
         let exit: Vec<(Identity, Waiting)> = self.exit.drain().collect();
-        exit.iter().for_each(|(_, packet)| self.only_exit(packet));
+        exit.iter().for_each(|(identity, packet)| self.only_exit(packet, self.apart.knows(*identity)));
     }
 }
 

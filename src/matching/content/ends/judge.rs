@@ -104,6 +104,27 @@ impl EndToEnd {
         self.leave_open(&doubtful);
     }
 
+    /// Leaves open how many of the packets were lost that are equal to others, where these follow each other as fast as delays differ: a later one may have
+    /// been taken for one that was lost.
+    pub(super) fn doubt_repeats(&mut self) {
+        let lasts = self.near.first.map_or(0, |first| self.near.latest.saturating_sub(first));
+        let mut doubtful = BTreeSet::new();
+        for (at, (_, flow)) in (0..).zip(&mut self.flows) {
+            let [plain, exit] = flow.only_repeats;
+            let apart = flow.reach.ever().map_or(0, |(least, most)| most.saturating_sub(least));
+            let spacing = lasts / i64::try_from(flow.repeats.max(1)).unwrap_or(i64::MAX);
+            if plain + exit > 0 && apart >= spacing {
+                flow.open += plain.min(flow.only_plain) + exit.min(flow.only_exit);
+                flow.only_plain = flow.only_plain.saturating_sub(plain);
+                flow.only_exit = flow.only_exit.saturating_sub(exit);
+                flow.why = flow.why.max(OpenEnd::Close);
+                doubtful.insert(at);
+            }
+        }
+        let open: Vec<Gone> = self.gone.extract_if(.., |gone| gone.repeats && doubtful.contains(&gone.flow)).collect();
+        open.iter().for_each(|gone| self.leave_untold(gone.pos));
+    }
+
     /// Leaves open how many packets were lost of flows of which the other side shows packets that it alone has: of the same flow (fragments), or
     /// as many of the same lengths in flows that are not on this side at all (a translated address). They may be the same packets. So are all where no
     /// packet of any flow was seen on both sides: the far tap may see other traffic.
@@ -146,9 +167,6 @@ impl EndToEnd {
     /// Leaves open how many packets were lost on their way to a tap that does not show packets of the other way which the tap behind it shows: those
     /// passed it, so that it shows a part of the traffic, or its capture misses frames.
     pub(super) fn doubt_unshown(&mut self) {
-        /// Packets that may be chance, and their share of the lost ones, as 1 in N.
-        const FEW: u64 = 2;
-        const OF: u64 = 10;
         let balances = self.balances();
         let way = |key: &FlowKey| balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum();
         let sums = |own: i64| {
@@ -158,13 +176,8 @@ impl EndToEnd {
             })
         };
         let ((there, lost_there, unshown_plain), (back, unshown_exit, lost_back)) = (sums(1), sums(-1));
-        // As many more are missing as the tap shows too few of the other way.
-        let is_open = |lost: u64, all: u64, unshown: u64, shown: u64| {
-            let expected = u128::from(unshown) * u128::from(all + lost) / u128::from((shown + unshown).max(1));
-            lost > 0 && unshown > FEW && expected.saturating_mul(OF.into()) > lost.into()
-        };
-        let open_exit = is_open(lost_there, there, unshown_exit, back);
-        let open_plain = is_open(lost_back, back, unshown_plain, there);
+        let open_exit = may_be_unshown(lost_there, there, unshown_exit, back);
+        let open_plain = may_be_unshown(lost_back, back, unshown_plain, there);
         let ways: Vec<i64> = self.flows.iter().map(|(key, _)| way(key)).collect();
         let mut doubtful = BTreeSet::new();
         for ((at, (_, flow)), way) in (0..).zip(&mut self.flows).zip(ways) {
@@ -223,4 +236,26 @@ impl EndToEnd {
         let open: Vec<Gone> = self.gone.extract_if(.., |gone| doubtful.contains(&gone.flow)).collect();
         open.iter().for_each(|gone| self.leave_untold(gone.pos));
     }
+}
+
+impl FlowEnds {
+    /// Leaves open whether packets that the plain side alone showed passed the exit unseen.
+    pub(in crate::matching) fn leave_unshown(&mut self) {
+        let lost = std::mem::take(&mut self.only_plain);
+        if lost > 0 {
+            self.open += lost;
+            self.why = self.why.max(OpenEnd::Unshown);
+        }
+    }
+}
+
+/// Whether as many packets are missing of `all` that go to a tap as it shows too few of those that passed it the other way: `shown`, and `unshown` that the
+/// tap behind it proves.
+pub(in crate::matching) fn may_be_unshown(lost: u64, all: u64, unshown: u64, shown: u64) -> bool {
+    /// Packets that may be chance, and their share of the lost ones, as 1 in N.
+    const FEW: u64 = 2;
+    const OF: u64 = 10;
+    let expected = u128::from(unshown) * u128::from(all + lost) / u128::from((shown + unshown).max(1));
+    // A tap that shows nothing of the other way is on one port only.
+    lost > 0 && shown > 0 && unshown > FEW && expected.saturating_mul(OF.into()) > lost.into()
 }

@@ -9,20 +9,39 @@ use crate::matching::limits::{MAX_LOST, MAX_MISSED};
 use crate::matching::measure::silence::Expected;
 use crate::model::FramePos;
 
+/// Frames of the plain side: some, and all up to one and from one on.
+#[derive(Clone, Debug, Default)]
+pub(in crate::matching) struct PlainFrames {
+    frames: HashSet<FramePos, FixedState>,
+    until: Option<FramePos>,
+    from: Option<FramePos>,
+}
+
+impl PlainFrames {
+    pub(in crate::matching) fn contains(&self, pos: FramePos) -> bool {
+        self.until.is_some_and(|until| pos <= until)
+            || self.from.is_some_and(|from| pos >= from)
+            || self.frames.contains(&pos)
+    }
+}
+
 impl EndToEnd {
     /// Whether the far side says what became of a packet of the plain one, where not too many are untold.
     pub(in crate::matching) fn tells_of(&self, pos: FramePos) -> bool {
-        !self.untold.contains(&pos)
+        !self.untold.contains(pos)
     }
 
-    /// A packet of the plain side that the far one did not show.
-    pub(super) fn only_plain(&mut self, packet: &Waiting) {
+    /// A packet of the plain side that the far one did not show; `repeats`: earlier ones were equal.
+    pub(super) fn only_plain(&mut self, packet: &Waiting, repeats: bool) {
         let (least, most) = self.reach();
         let from = self.far.first.map_or(i64::MAX, |first| first.saturating_sub(least));
-        if packet.ns < from || packet.ns.saturating_add(most) > self.far.latest {
-            self.beyond(packet);
-            self.leave_untold(packet.pos);
-            return;
+        if packet.ns < from {
+            self.untold.until = self.untold.until.max(Some(packet.pos));
+            return self.beyond(packet);
+        }
+        if packet.ns.saturating_add(most) > self.far.latest {
+            self.untold.from = Some(self.untold.from.map_or(packet.pos, |own| own.min(packet.pos)));
+            return self.beyond(packet);
         }
         let Waiting { pos, ns, bytes, .. } = *packet;
         let later = self.later(packet);
@@ -39,16 +58,19 @@ impl EndToEnd {
         if silence.is_none() {
             if let Some((_, ends)) = self.flow(packet) {
                 ends.only_plain += 1;
+                ends.only_repeats[0] += u64::from(repeats);
             }
             self.size(flow, bytes, false, 1);
         }
         if self.gone.len() < MAX_LOST {
-            self.gone.push(Gone { pos, ns, bytes, flow, silence });
+            self.gone.push(Gone { pos, ns, bytes, flow, silence, repeats });
+        } else {
+            self.unlisted = true;
         }
     }
 
-    /// A packet of the far side that the plain one did not show.
-    pub(super) fn only_exit(&mut self, packet: &Waiting) {
+    /// A packet of the far side that the plain one did not show; `repeats`: earlier ones were equal.
+    pub(super) fn only_exit(&mut self, packet: &Waiting, repeats: bool) {
         let (least, most) = self.reach();
         let from = self.near.first.map_or(i64::MAX, |first| first.saturating_add(most));
         if packet.ns < from || packet.ns.saturating_sub(least) > self.near.latest {
@@ -68,6 +90,7 @@ impl EndToEnd {
         if expected.and_then(|expected| near.miss(flow, bytes, expected)).is_none() {
             if let Some((_, ends)) = self.flow(packet) {
                 ends.only_exit += 1;
+                ends.only_repeats[1] += u64::from(repeats);
             }
             self.size(flow, bytes, true, 1);
         }
@@ -93,14 +116,22 @@ impl EndToEnd {
     }
 
     pub(super) fn leave_untold(&mut self, pos: FramePos) {
-        if self.untold.len() < MAX_MISSED {
-            self.untold.insert(pos);
+        if self.untold.frames.len() < MAX_MISSED {
+            self.untold.frames.insert(pos);
+        } else {
+            self.unlisted = true;
         }
     }
 
     /// Packets of the plain side that the far one did not show, or of which it says nothing; `None` where these are too many to be told.
-    pub(in crate::matching) fn not_arrived(&self) -> Option<HashSet<FramePos, FixedState>> {
-        let all_known = self.gone.len() < MAX_LOST && self.untold.len() < MAX_MISSED;
-        all_known.then(|| self.gone.iter().map(|gone| gone.pos).chain(self.untold.iter().copied()).collect())
+    pub(in crate::matching) fn not_arrived(&self) -> Option<PlainFrames> {
+        let mut all = self.untold.clone();
+        all.frames.extend(self.gone.iter().map(|gone| gone.pos));
+        self.lists_all_gone().then_some(all)
+    }
+
+    /// Whether each packet that the far side did not show, or of which it says nothing, is listed.
+    pub(in crate::matching) const fn lists_all_gone(&self) -> bool {
+        !self.unlisted
     }
 }

@@ -20,6 +20,13 @@ pub(super) fn at_the_ends(why: OpenEnd, count: u64) -> Option<Undetermined> {
             ),
             "packets that differ, or captures that begin before the load and end after it",
         ),
+        OpenEnd::Close => (
+            format!(
+                "{count} packets without counterpart are equal to others, which follow each other as fast as delays differ: a later one may have been taken \
+                 for one that was lost"
+            ),
+            "packets that differ, or a shorter queue",
+        ),
         OpenEnd::Changed => (
             format!(
                 "{count} packets were seen on one plaintext side only, and the other shows different packets in their place or none of these flows: the \

@@ -6,11 +6,11 @@ use foldhash::fast::FixedState;
 
 use super::{Counts, Losses, sas};
 use crate::matching::TunnelKey;
-use crate::matching::content::ends::{EndToEnd, FlowEnds, OpenEnd};
+use crate::matching::content::ends::{EndToEnd, FlowEnds, OpenEnd, PlainFrames, may_be_unshown};
 use crate::matching::limits::{MAX_LOST, MAX_MISSED};
 use crate::matching::measure::tally::Tally;
 use crate::matching::packets::flows::{FlowId, FlowKey, Flows};
-use crate::matching::packets::ledger::Lost;
+use crate::matching::packets::ledger::{Ledger, Lost};
 use crate::model::{Address, FramePos};
 
 /// Packets that were lost from one plaintext side to the other.
@@ -38,12 +38,14 @@ pub(in crate::matching) struct EndLosses {
     pub(in crate::matching) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
     /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
     pub(in crate::matching) behind: Option<Counts>,
+    /// Whether all three taps show nearly the same time.
+    pub(in crate::matching) is_same_time: bool,
     /// Those that were lost before the tunnel's tap at a time that the exit covers, likewise.
     pub(super) before: Option<Counts>,
     /// Packets that the exit showed and the tunnel's tap did not, by SA.
     pub(in crate::matching) arrived: BTreeMap<u32, u64>,
     /// Packets of the plain side that the exit did not show, or of which it says nothing; `None` where these are too many to be told.
-    pub(in crate::matching) not_arrived: Option<HashSet<FramePos, FixedState>>,
+    pub(in crate::matching) not_arrived: Option<PlainFrames>,
     /// Frames of the plain side, with the SA that they went into.
     pub(in crate::matching) frames: Vec<(FramePos, i64, u32, u32)>,
 }
@@ -101,6 +103,29 @@ impl<'e> EndFlows<'e> {
         all.iter().filter(|(way, sa, _)| is_elsewhere(*way, *sa)).map(|(_, sa, _)| *sa).collect()
     }
 
+    /// Packets of a way: those that both plaintext sides showed, the plain one only, and the exit only.
+    fn sums(&self, own: i8) -> (u64, u64, u64) {
+        let flows = (0..).zip(&self.ends.flows).filter(|(at, _)| self.way(*at).is_some_and(|(way, _)| way == own));
+        flows.fold((0, 0, 0), |(matched, plain, exit), (_, (_, flow))| {
+            (matched + flow.matched, plain + flow.only_plain, exit + flow.only_exit)
+        })
+    }
+
+    /// Whether what did not reach the exit may have passed its tap unseen: it did not show as many packets that came out of the tunnel at the plain tap.
+    fn unshown(&self) -> bool {
+        let ((there, lost, _), (back, unshown, _)) = (self.sums(1), self.sums(-1));
+        may_be_unshown(lost, there, unshown, back)
+    }
+
+    /// Whether the exit shows any packet of the way to the plain side.
+    fn shows_back(&self) -> bool {
+        let (matched, _, only_exit) = self.sums(-1);
+        matched + only_exit > 0
+            || (0..).zip(&self.ends.flows).any(|(at, (_, flow))| {
+                flow.open + flow.elsewhere[1] > 0 && self.way(at).is_some_and(|(way, _)| way < 0)
+            })
+    }
+
     /// The number of a flow that goes through several SAs, and all of them.
     fn several(&self, flow: u32) -> Option<(FlowId, &'e BTreeSet<u32>)> {
         let (key, _) = self.ends.flows.get(flow as usize)?;
@@ -123,6 +148,7 @@ impl EndLosses {
         let ends = flows.ends;
         let mut own = Self { in_ticks: ends.hides_in_ticks(), not_arrived: ends.not_arrived(), ..Self::default() };
         own.elsewhere = flows.elsewhere();
+        let unshown = flows.unshown();
         let mut unassigned: BTreeMap<i8, u64> = BTreeMap::new();
         for (at, (key, flow)) in (0..).zip(&ends.flows) {
             let Some((way, sa)) = flows.way(at) else { continue };
@@ -135,6 +161,9 @@ impl EndLosses {
             if elsewhere > 0 {
                 *own.unseen_ways.entry(way).or_default() += elsewhere;
                 flows.carriers(at).into_iter().for_each(|sa| *own.unseen.entry(sa).or_default() += elsewhere);
+            }
+            if unshown && way > 0 {
+                flow.leave_unshown();
             }
             let lost = if way > 0 { flow.only_plain } else { flow.only_exit };
             if flow.matched > 0 {
@@ -154,7 +183,7 @@ impl EndLosses {
                     all.iter().for_each(|sa| _ = own.lost.entry(*sa).or_default());
                     // Only packets of the plain side have a time that tells their SA, unless several carry the flow at a time.
                     let is_mixed = flows.tally.turns.is_mixed(id);
-                    let untold = lost > 0 && (way < 0 || is_mixed || ends.gone.len() >= MAX_LOST);
+                    let untold = lost > 0 && (way < 0 || is_mixed || !ends.lists_all_gone());
                     own.untold.extend(all.iter().filter(|_| untold));
                 }
                 (Some(sa), None) => *own.lost.entry(sa).or_default() += lost,
@@ -163,6 +192,7 @@ impl EndLosses {
         }
         own.leave_unseen_open();
         own.leave_untold(flows, &unassigned);
+        own.untold.extend(flows.not_shown_back());
         for ((flow, bytes, exit), count) in &ends.sizes {
             if let Some((way, Some(sa))) = flows.way(*flow)
                 && *exit == (way < 0)
@@ -232,7 +262,8 @@ impl EndLosses {
     /// Takes in the packets that only the plain side showed; those that are not `unpaired` were in the tunnel.
     fn gone(&mut self, flows: &EndFlows<'_>, unpaired: &HashSet<FramePos, FixedState>) {
         let mut behind = Counts::default();
-        for gone in &flows.ends.gone {
+        let unshown = flows.unshown();
+        for gone in flows.ends.gone.iter().filter(|_| !unshown) {
             let Some((1, Some(sa))) = flows.way(gone.flow) else { continue };
             if self.elsewhere.contains(&sa) {
                 continue;
@@ -250,7 +281,7 @@ impl EndLosses {
                 *behind.1.entry((sa, gone.bytes)).or_default() += 1;
             }
         }
-        self.behind = (flows.ends.gone.len() < MAX_LOST && unpaired.len() < MAX_MISSED).then_some(behind);
+        self.behind = (flows.ends.lists_all_gone() && unpaired.len() < MAX_MISSED).then_some(behind);
     }
 
     /// Takes in packets that were lost before the tunnel's tap.
@@ -258,7 +289,7 @@ impl EndLosses {
         let Some(not_arrived) = &self.not_arrived else { return };
         let mut before = Counts::default();
         for lost in lost {
-            if let Some(sa) = flows.tally.flow_sa.get(&lost.flow).filter(|_| !not_arrived.contains(&lost.pos)) {
+            if let Some(sa) = flows.tally.flow_sa.get(&lost.flow).filter(|_| !not_arrived.contains(lost.pos)) {
                 *self.arrived.entry(*sa).or_default() += 1;
             }
             if let Some(sa) = flows.tally.sa_of(lost).filter(|_| flows.ends.tells_of(lost.pos)) {
@@ -303,18 +334,15 @@ fn ways(
 
 impl Losses {
     /// Takes in what both plaintext sides say.
-    pub(in crate::matching) fn ends(
-        &mut self,
-        ends: &EndToEnd,
-        tally: &Tally,
-        flows: &Flows,
-        unpaired: &HashSet<FramePos, FixedState>,
-        lost: &[Lost],
-    ) {
+    pub(in crate::matching) fn ends(&mut self, ends: &EndToEnd, tally: &Tally, flows: &Flows, ledger: &Ledger) {
+        /// Packets that one of three taps may not cover, and yet all show the same time.
+        const SAME_TIME: u64 = 16;
         let of = EndFlows::of(ends, tally, flows);
         let mut own = EndLosses::of(&of);
-        own.gone(&of, unpaired);
+        let (none, lost) = (HashSet::default(), &ledger.lost);
+        own.gone(&of, ledger.unpaired.as_ref().unwrap_or(&none));
         own.lost_before(&of, lost.iter().filter(|lost| flows.is_selected(lost.flow)), lost.len() < MAX_LOST);
+        own.is_same_time = ends.uncovered + ledger.uncovered <= SAME_TIME;
         self.ends = Some(own);
     }
 }

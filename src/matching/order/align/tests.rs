@@ -19,7 +19,7 @@ fn tunnelled(at: i64, bytes: u32) -> Tunnelled {
 const DELAY: Delay = Delay { base: None, spread: 5_000.0, jitter: 5_000.0, edge: None };
 
 fn found(plain: &[Plain], tunnelled: &[Tunnelled]) -> Vec<Option<usize>> {
-    let aligned = align(plain, tunnelled, 0, 0.1, DELAY, makes);
+    let aligned = align(plain, tunnelled, BeforeFirst::unknown(0), DELAY, makes);
     aligned.into_iter().map(|found| found.map(|(at, _)| at)).collect()
 }
 
@@ -90,13 +90,13 @@ fn what_one_side_lacks_at_its_ends_is_left_alone() {
     let length = |at: i64| 64 + 16 * (at * 7_919 % 101 % 13) as u32;
     let near: Vec<Plain> = (100..130).map(|at| plain(at, length(at))).collect();
     let far: Vec<Tunnelled> = (0..300).map(|at| Tunnelled { skip: 5.0, ..tunnelled(at, length(at)) }).collect();
-    let aligned = align(&near, &far, -100, 0.1, DELAY, makes);
+    let aligned = align(&near, &far, BeforeFirst::unknown(-100), DELAY, makes);
     for (at, found) in aligned.iter().enumerate() {
         let expected = at.checked_sub(100).filter(|at| *at < 30);
         assert_eq!(found.map(|(at, _)| at), expected, "{at}");
     }
-    assert_eq!(align(&[], &far, 0, 0.1, DELAY, makes), vec![None; 300]);
-    assert!(align(&near, &[], 0, 0.1, DELAY, makes).is_empty());
+    assert_eq!(align(&[], &far, BeforeFirst::unknown(0), DELAY, makes), vec![None; 300]);
+    assert!(align(&near, &[], BeforeFirst::unknown(0), DELAY, makes).is_empty());
 }
 
 #[test]
@@ -104,6 +104,20 @@ fn neighbours_that_fit_as_well_make_a_pair_unsure() {
     // All at once: nothing but the order tells them apart, and one is missing.
     let near: Vec<Plain> = (0..10).map(|_| plain(1, 512)).collect();
     let far: Vec<Tunnelled> = (0..9).map(|_| Tunnelled { skip: 5.5, ..tunnelled(1, 512) }).collect();
-    let aligned = align(&near, &far, 0, 0.1, DELAY, makes);
+    let aligned = align(&near, &far, BeforeFirst::unknown(0), DELAY, makes);
     assert!(aligned.iter().flatten().all(|(_, gap)| *gap < 1.0), "{aligned:?}");
+}
+
+#[test]
+fn the_first_pair_is_as_late_as_those_before_it() {
+    // Two packets of one length: one is usual in time, the other costs less to leave out.
+    let stranger = Plain { ns: -20 * MS, bytes: 512, skip: 0.2 };
+    let near = [stranger, Plain { ns: 0, bytes: 512, skip: 0.2 }];
+    let far = [tunnelled(0, 512)];
+    let pair = |base| {
+        let before = BeforeFirst::usual(Delay { base, ..DELAY });
+        align(&near, &far, before, DELAY, makes)[0].expect("a pair").0
+    };
+    assert_eq!(pair(Some(50_000.0)), 1);
+    assert_eq!(pair(None), 0);
 }

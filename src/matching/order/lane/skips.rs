@@ -12,7 +12,7 @@ const SKIP_LOSSY: f32 = 3.0;
 /// Out of the tunnel: packets may overtake each other.
 const SKIP_APPEARED: f32 = 6.0;
 /// Of a flow of which is not known whether it goes through the tunnel, at most; the least, where most such packets have no counterpart.
-const SKIP_UNKNOWN: f32 = 2.5;
+pub(in crate::matching::order) const SKIP_UNKNOWN: f32 = 2.5;
 const SKIP_USUAL: f32 = 0.2;
 /// Of such a flow, where no packet in the tunnel is near.
 const SKIP_ALONE: f32 = 0.1;

@@ -3,6 +3,7 @@
 use super::{AROUND, OUTAGE};
 use crate::matching::order::align;
 use crate::matching::order::delay::Delay;
+use crate::matching::order::lane::SKIP_UNKNOWN;
 
 /// By how much a packet may be early or late before it is out of time.
 pub(super) fn slack(delay: Delay) -> i64 {
@@ -32,23 +33,28 @@ impl SentTimes {
     }
 }
 
-/// How many places there are before the plaintext side goes on for long without the tunnel.
+/// How many places there are before the plaintext side goes on for long without the tunnel. Packets that most likely are in no tunnel do not count: there may
+/// be many between any two that are.
 pub(super) fn outage(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> usize {
     let Some(base) = delay.base else { return rows.len() };
     let mut before: Option<usize> = None;
     let mut at = 0;
+    let mut likely = 0;
     for (row, packet) in rows.iter().enumerate() {
         if packet.hole {
             before = before.map(|before| before + 1);
             continue;
         }
         let sent = packet.ns.saturating_sub(base as i64);
-        let ahead = plain.get(at..).unwrap_or_default();
-        at += ahead.iter().take_while(|own| own.ns < sent).count();
-        if before.is_some_and(|before| at > before + 1 + OUTAGE) {
+        let ahead = plain.get(at..).unwrap_or_default().iter().take_while(|own| own.ns < sent);
+        for own in ahead {
+            at += 1;
+            likely += usize::from(own.skip >= SKIP_UNKNOWN);
+        }
+        if before.is_some_and(|before| likely > before + 1 + OUTAGE) {
             return row;
         }
-        before = Some(at);
+        before = Some(likely);
     }
     rows.len()
 }
