@@ -132,7 +132,8 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     let ways = Ways::of(taps, settings.one_clock, settings.ends);
     let all = [Place::Near, Place::Middle, Place::Far];
     let places: Vec<Place> = all.into_iter().filter(|p| known.present.get(*p as usize) == Some(&true)).collect();
-    let (transfers, degraded) = (transfers(taps, &ways, &places), left_out::degraded(taps));
+    let (transfers, mut degraded) = (transfers(taps, &ways, &places), left_out::degraded(taps));
+    degraded.extend(ways.untold());
     let mut out = Figured { transfers, degraded, ..Figured::default() };
     let both = seen(taps, &ways, settings, known);
     let mut clocks = Clocks::of(taps, &both, wide(settings.gap_ns), settings.one_clock);
@@ -294,12 +295,14 @@ fn slack(taps: &Taps, seen: &[(Place, At)], settings: &TrialsSettings) -> i64 {
     // A clock that was set is put right to about one frame, and no time is better than the stamps.
     let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
     let grain = seen.iter().map(|(place, _)| taps.place(*place).grain.step()).max().unwrap_or(0);
-    grain.max(if settings.one_clock && !set { 0 } else { SLACK_NS })
+    // What may be in either direction of the tunnel may be compared with the load of the other one, which begins earlier.
+    let open = seen.iter().any(|(_, at)| at.open);
+    grain.max(if settings.one_clock && !set && !open { 0 } else { SLACK_NS })
 }
 
 /// Why a trial is not used although it is one.
 fn why_unused(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
-    untold(found, row.places.len()).or_else(|| left_out::unused(taps, clocks, row, found))
+    untold(found, &row.places).or_else(|| left_out::unused(taps, clocks, row, found))
 }
 
 /// By how much times of different taps may be wrong against each other, in nanoseconds.

@@ -77,7 +77,7 @@ pub(super) const SLOPED: f64 = 3.0;
 pub(super) const FEWEST: usize = 20;
 /// Frames that a device sends on behind the end of a load, at least, where its queue still drains.
 pub(super) const DRAINED: usize = 4;
-/// How far behind a capture's last trial its queue may drain, in nanoseconds.
+/// How long after a capture's last trial its queue may drain in any case, in nanoseconds; longer only without a silence.
 pub(super) const DRAIN_NS: i64 = 3_000_000_000;
 
 /// What anchors of one offset agree within, in nanoseconds.

@@ -73,6 +73,43 @@ fn loads_of_both_directions_without_the_near_end() {
     }
 }
 
+/// Loads of both directions that begin closer to each other than a packet takes through the gateway: read the wrong way round, it would be through
+/// sooner, and nothing would be lost. No figure follows from that; where nothing else tells, the loads are not used.
+#[test]
+fn loads_of_both_directions_that_begin_close_to_each_other() {
+    let loads = |shift: f64| [(0.5, 300.0), (3.5, 700.0), (6.5, 1_300.0)].map(|(at, fps)| load(at + shift, fps, 1.5, 512));
+    for (is_near, shift, [per_packet, back]) in [(true, -0.0003, [1_000_000, 1_000]), (false, 0.0003, [1_000, 1_000_000])] {
+        let bench = Bench { loads: loads(0.0).to_vec(), wobble: 2, room: 60, delay: 1_000_000, ..Bench::default() };
+        let there = Bench { per_packet, ..bench.clone() };
+        let back = Bench { loads: loads(shift).to_vec(), per_packet: back, reverse: true, rekey: Some(0.0), ..bench };
+        let (made, others) = there.with(&back, &format!("trials-close-{is_near}"));
+        let args = if is_near { made.near() } else { [far(&made), vec!["--one-clock".to_owned()]].concat() };
+        for args in [args.clone(), args.into_iter().filter(|own| own != "--one-clock").collect()] {
+            let report = json(&args, &[]);
+            let mut used = 0;
+            for trial in items(&report, "trials") {
+                let start = trial["start_ns"].as_f64().expect("a time") / 1e9 - START as f64 / 1e9;
+                let at = ((start - 0.5) / 3.0).round() as usize;
+                let reverse = trial["direction"] == "rev";
+                let truth = if reverse { &others[at] } else { &made.truth[at] };
+                // What the device dropped before the tunnel's tap, the other tap shows of one direction.
+                let sent = if reverse == is_near { truth.tunnelled } else { truth.sent };
+                assert_eq!((&trial["sent"], &trial["received"]), (&sent.into(), &truth.received.into()), "{trial}");
+                let late = trial["latency_p50_ns"].as_f64();
+                assert!(late.is_none_or(|late| (late - 1e6).abs() < 1e5 || late > 1e7), "{trial}");
+                used += 1;
+            }
+            let said = report["degraded_why"].to_string();
+            let end = if is_near { "at the exit" } else { "at the plain side" };
+            for left in items(&report, "segments") {
+                assert!(left["why"].as_str().is_some_and(|why| why.contains(end)), "{left}");
+                assert!(said.contains("may be exchanged"), "{said}");
+            }
+            assert_eq!(used + items(&report, "segments").len(), 6, "{report:#}");
+        }
+    }
+}
+
 /// Arguments for the tap in the tunnel and the one behind it.
 fn far(made: &Made) -> Vec<String> {
     let name = |path: &std::path::Path| path.to_str().expect("text").to_owned();

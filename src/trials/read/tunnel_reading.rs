@@ -146,17 +146,25 @@ impl WayReading<'_> {
         each.map(|(own, other)| i64::from(is_long(other, own)) - i64::from(is_long(own, other))).sum::<i64>().signum()
     }
 
-    /// Above 0 where packets are through the tunnel sooner and more evenly here, below 0 where they are in `other`.
+    /// Above 0 where packets are through the tunnel more evenly here, below 0 where they are in `other`. That they are through it sooner tells
+    /// nothing by itself: read the wrong way round, it is by how much loads of one direction begin later than those of the other.
     pub(super) fn closer(&self, other: &Self, rules: ReadingRules) -> i64 {
+        if !rules.whole || rules.grain != 0 {
+            return 0;
+        }
+        let uneven = [self, other].map(Self::unevenness);
+        let [Some((own_least, own)), Some((others_least, others))] = uneven else { return 0 };
+        // What is as even as two generators on one way, and as uneven as a device on the other, is no gateway.
+        let is_even = |least: i64, most: i64, other: i64| {
+            let is_less = |own: i64, other: i64| other > 2 * own + ROUNDED_NS / 2;
+            is_less(most, other) && !is_less(least, most)
+        };
+        let even = i64::from(is_even(own_least, own, others)) - i64::from(is_even(others_least, others, own));
         let [Some(own), Some(others)] = [self, other].map(|reading| reading.trip(rules)) else { return 0 };
-        let is_long = |own: i64, other: i64| own > 3 * other.max(0) + CLOSER_NS + 2 * rules.grain;
+        let is_long = |own: i64, other: i64| own > 3 * other.max(0) + CLOSER_NS;
         let sooner = i64::from(is_long(others, own)) - i64::from(is_long(own, others));
-        let uneven = [self, other].map(|reading| reading.unevenness().filter(|_| rules.whole && rules.grain == 0));
-        let [Some(own), Some(others)] = uneven else { return sooner };
-        let is_uneven = |own: i64, other: i64| own > 2 * other + ROUNDED_NS / 2;
-        let even = i64::from(is_uneven(others, own)) - i64::from(is_uneven(own, others));
         // Where one contradicts the other, nothing tells.
-        if sooner * even < 0 { 0 } else { (sooner + even).signum() }
+        if sooner * even < 0 { 0 } else { even }
     }
 
     /// The time into the tunnel and out of it, together, of most loads.
@@ -164,8 +172,9 @@ impl WayReading<'_> {
         median(self.ends.iter().flat_map(|end| trips(end, rules)).collect())
     }
 
-    /// By how much the time between two taps changes from one packet to the next, where none is lost.
-    fn unevenness(&self) -> Option<i64> {
+    /// By how much the time between two taps changes from one packet to the next, where none is lost: on the way on which that is least, and
+    /// on that on which it is most.
+    fn unevenness(&self) -> Option<(i64, i64)> {
         let of = |(here, there, _): &Hop<'_>, a: &FrameBunch, b: &FrameBunch| {
             let (own, next) = (here.times_of(a), there.times_of(b));
             let late: Vec<i64> = own.iter().zip(next).map(|(t, d)| d - t).collect();
@@ -173,8 +182,8 @@ impl WayReading<'_> {
             median(changes).filter(|_| own.len() == next.len())
         };
         let hop = |hop: &Hop<'_>| median(aligned(hop)?.iter().filter_map(|(a, b)| of(hop, a, b)).collect());
-        let all: Option<Vec<i64>> = self.hops.iter().map(hop).collect();
-        all?.into_iter().max()
+        let all = self.hops.iter().map(hop).collect::<Option<Vec<i64>>>()?;
+        all.iter().copied().min().zip(all.iter().copied().max())
     }
 
     /// Whether what a load would lose here is no device's that has no room to let packets wait: it would lose nearly all of them, or carries

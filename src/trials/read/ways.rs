@@ -18,6 +18,8 @@ pub(crate) struct Ways {
     pub(crate) tunnel: Vec<Direction>,
     /// Pairs of directions of the tunnel of which nothing tells which is which.
     pub(crate) open: Vec<(usize, usize)>,
+    /// Whether nothing tells which of two loads goes into the tunnel, so that the names of the directions may be exchanged.
+    exchangeable: bool,
 }
 
 impl Ways {
@@ -76,7 +78,16 @@ impl Ways {
             lane = scores.iter().map(|score| way(&-score)).collect();
         }
         let (tunnel, open) = tunnels(taps, &lane, one_clock, told);
-        Self { lane, tunnel, open }
+        let exchangeable = matches!(told, Some(BothDirections::Open(..)));
+        Self { lane, tunnel, open, exchangeable }
+    }
+
+    /// What is not known of the directions.
+    pub(crate) fn untold(&self) -> Option<String> {
+        self.exchangeable.then(|| {
+            "Both directions are loaded, and nothing tells which of them goes into the tunnel at the tap in clear: fwd and rev may be exchanged."
+                .to_owned()
+        })
     }
 
     pub(crate) fn of_flow(&self, taps: &Taps, flow: u16) -> Option<Direction> {

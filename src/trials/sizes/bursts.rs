@@ -64,5 +64,14 @@ pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
 fn of_one_rate(mut bursts: Vec<&Trial>) -> Vec<Vec<&Trial>> {
     let fps = |burst: &Trial| burst.offered_fps.unwrap_or(0.0);
     bursts.sort_by(|one, other| fps(one).total_cmp(&fps(other)));
-    bursts.chunk_by(|slower, faster| fps(faster) <= (1.0 + WAYS) * fps(slower)).map(<[&Trial]>::to_vec).collect()
+    let mut rates: Vec<Vec<&Trial>> = Vec::new();
+    for burst in bursts {
+        // Each against the slowest of its row: of rates in small steps, neighbours are alike and the ends are not.
+        let is_same = |own: &&mut Vec<&Trial>| own.first().is_some_and(|slowest| fps(burst) <= (1.0 + WAYS) * fps(slowest));
+        match rates.last_mut().filter(is_same) {
+            Some(own) => own.push(burst),
+            None => rates.push(vec![burst]),
+        }
+    }
+    rates
 }
