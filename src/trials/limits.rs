@@ -84,6 +84,8 @@ pub(super) const DRAIN_NS: i64 = 3_000_000_000;
 pub(super) const ANCHOR_NS: i64 = 30_000_000;
 /// A clock drifts less.
 pub(super) const DRIFT: f64 = 5e-4;
+/// Two clocks that nobody keeps drift apart by less, as a rule.
+pub(super) const USUAL_DRIFT: f64 = 1e-4;
 /// By how much departures may seem to precede arrivals where several clocks stamped them, in nanoseconds.
 pub(super) const SLACK_NS: i64 = ANCHOR_NS;
 /// By how much clocks that were compared may still be apart, in nanoseconds.

@@ -79,6 +79,8 @@ pub(super) fn measured(
     };
     let mut measured = measure(&sample)?;
     leave_open(&mut measured, row, found);
+    let to = |place: Place| clocks.adrift([first, place], (found.begin, found.end));
+    measured.adrift = [last, row.places.get(1).copied()].map(|place| place.is_some_and(to));
     if found.basis == Basis::Sequence {
         by_numbers(&mut measured, skipped);
     } else if out.iter().all(|d| *d == MISSING) {

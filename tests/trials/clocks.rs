@@ -231,6 +231,20 @@ fn a_clock_that_drifts_and_loads_of_other_sizes() {
     }
 }
 
+/// Two loads, and nothing that tells how fast a clock is: times of the one that tells the offset hold, those of the other would run away.
+#[test]
+fn loads_far_apart_and_a_drift_that_nothing_tells() {
+    let loads = vec![load(0.0, 400.0), load(20.0, 400.0)];
+    let bench = Bench { loads, constant: true, offsets: [0, 70_000_000], drift: 40, ..Bench::default() };
+    let report = json(&bench.make("trials-drift-far").clocks(), &[]);
+    assert!(report["taps"][2]["clock_drift_ppm"].is_null(), "{:#}", report["taps"]);
+    let [first, second] = items(&report, "trials") else { panic!("{report:#}") };
+    assert!(first["latency_p50_ns"].as_f64().is_some_and(|p50| p50 < 100_000.0), "{first}");
+    assert_eq!((reason(first, "latency"), reason(second, "latency")), (None, Some("depends-on-offset")));
+    assert!(second["latency_min_ns"].is_null() && second["latency_p50_ns"].is_null(), "{second}");
+    assert_eq!((&second["state"], &second["lost"]), (&"equal".into(), &0.into()), "{second}");
+}
+
 /// Packets in groups of which a few are lost behind the tunnel, with two clocks: no packet takes less than no time.
 #[test]
 fn losses_between_two_clocks() {

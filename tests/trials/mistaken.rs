@@ -77,8 +77,11 @@ fn loads_of_both_directions_without_the_near_end() {
 /// sooner, and nothing would be lost. No figure follows from that; where nothing else tells, the loads are not used.
 #[test]
 fn loads_of_both_directions_that_begin_close_to_each_other() {
-    let loads = |shift: f64| [(0.5, 300.0), (3.5, 700.0), (6.5, 1_300.0)].map(|(at, fps)| load(at + shift, fps, 1.5, 512));
-    for (is_near, shift, [per_packet, back]) in [(true, -0.0003, [1_000_000, 1_000]), (false, 0.0003, [1_000, 1_000_000])] {
+    let loads =
+        |shift: f64| [(0.5, 300.0), (3.5, 700.0), (6.5, 1_300.0)].map(|(at, fps)| load(at + shift, fps, 1.5, 512));
+    for (is_near, shift, [per_packet, back]) in
+        [(true, -0.0003, [1_000_000, 1_000]), (false, 0.0003, [1_000, 1_000_000])]
+    {
         let bench = Bench { loads: loads(0.0).to_vec(), wobble: 2, room: 60, delay: 1_000_000, ..Bench::default() };
         let there = Bench { per_packet, ..bench.clone() };
         let back = Bench { loads: loads(shift).to_vec(), per_packet: back, reverse: true, rekey: Some(0.0), ..bench };

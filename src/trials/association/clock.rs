@@ -130,8 +130,12 @@ pub(crate) fn compare_at(here: &[Anchor], there: &[Anchor], offset: i64) -> Opti
     // A device that serves in bursts makes anchors wander: what is within three standard errors of none is none.
     let slope = slopes.iter().find(|(slope, error)| slope.abs() > 3.0 * error).map(|(slope, _)| *slope);
     let drift = slope.filter(|slope| slope.abs() < DRIFT).unwrap_or(0.0);
-    let offset = near.iter().map(|(t, d, _)| d - (drift * (t - origin) as f64).round() as i64).min()?;
-    Some(Clock { offset, drift, drift_known: !slopes.is_empty(), origin, set: Vec::new() })
+    let level = |(t, d, _): &Met| (d - (drift * (t - origin) as f64).round() as i64, *t);
+    let (offset, fastest) = near.iter().map(level).min()?;
+    let drift_known = !slopes.is_empty();
+    // Where nothing tells the drift, the offset is that at the time of the packet that tells it.
+    let origin = if drift_known { origin } else { fastest };
+    Some(Clock { offset, drift, drift_known, origin, set: Vec::new() })
 }
 
 /// The slope of a line through the points of several groups, with an intercept for each group, and the standard error of the slope.

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 
 use super::clock::{Anchor, Clock, anchors, by_fastest, compare, compare_at, settings, vote};
 use super::row::{At, FrameRow, MISSING};
-use crate::trials::limits::ANCHOR_NS;
+use crate::trials::limits::{ANCHOR_NS, CLOCKS_APART, USUAL_DRIFT};
 use crate::trials::read::tap::ContentDigest;
 use crate::trials::read::{Place, Taps};
 
@@ -224,6 +224,13 @@ impl Clocks {
         if let Some(own) = self.clock.get_mut(place as usize) {
             *own = clock;
         }
+    }
+
+    /// Whether a drift that nothing tells may make times of a trial between two taps wrong by more than clocks that were compared are apart.
+    pub(crate) fn adrift(&self, places: [Place; 2], (begin, end): (i64, i64)) -> bool {
+        let far = |clock: &Clock| begin.abs_diff(clock.origin).max(end.abs_diff(clock.origin)) as f64;
+        let is_far = |clock: &Clock| !clock.drift_known && far(clock) * USUAL_DRIFT > CLOCKS_APART as f64;
+        places.into_iter().filter_map(|place| self.get(place)).any(is_far)
     }
 
     pub(crate) fn get(&self, place: Place) -> Option<&Clock> {

@@ -99,6 +99,8 @@ pub(crate) struct Measured {
     pub(crate) shared: bool,
     /// Which ways are loaded, where the load of the other direction is not used.
     pub(crate) mate: Option<Ways>,
+    /// Whether times may be wrong by a drift that nothing tells: those between both ends, and those up to the tap in the middle.
+    pub(crate) adrift: [bool; 2],
 }
 
 impl Measured {
@@ -283,7 +285,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let least = || late_of().filter(|late| *late >= -sample.sooner).min();
     let idle = spread.and_then(|_| least()).filter(|_| sample.inside == 0 && !sample.shared);
     let (inside, open_queue, shared) = (sample.inside, sample.open_queue, sample.shared);
-    Some(Measured { trial, late, lost_at, idle, inside, open_queue, shared, mate: None })
+    Some(Measured { trial, late, lost_at, idle, inside, open_queue, shared, mate: None, adrift: [false; 2] })
 }
 
 /// Whether the device worked on during a silence of the output: the packets that should have come out are lost, and passed the tunnel's tap

@@ -33,7 +33,7 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
         .map(|row| (row.trial.direction, row.trial.size_class.clone()))
         .collect();
     let ways: Vec<Ways> = rows.iter().map(|row| ways(row, &rows)).collect();
-    let open: Vec<[bool; 2]> = rows.iter().map(|row| row.open_queue).collect();
+    let open: Vec<([bool; 2], [bool; 2])> = rows.iter().map(|row| (row.open_queue, row.adrift)).collect();
     let mut trials: Vec<Trial> = Vec::with_capacity(rows.len());
     for (row, ways) in rows.into_iter().zip(ways) {
         let key = (row.trial.direction, row.trial.size_class.clone());
@@ -41,7 +41,7 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
         trials.push(alone(row, ways, (least, met_idle.contains(&key)), equal));
     }
     together(&mut trials);
-    for (trial, open) in trials.iter_mut().zip(open) {
+    for (trial, (open, adrift)) in trials.iter_mut().zip(open) {
         if trial.state != State::Overloaded {
             trial.buffer_frames = None;
         }
@@ -54,8 +54,25 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
             let reason = undecided(trial);
             trial.undetermined.push(OpenFigure { figure: Figure::State, reason });
         }
+        without_times(trial, adrift);
     }
     trials
+}
+
+/// Takes away times that a drift may make wrong. By how much they grow within a trial is far more than any drift.
+fn without_times(trial: &mut Trial, [ends, device]: [bool; 2]) {
+    let reason = Reason::DependsOnOffset;
+    if device && trial.device_latency_p50_ns.take().is_some() {
+        trial.undetermined.push(OpenFigure { figure: Figure::DeviceLatency, reason });
+    }
+    if !ends || trial.latency_min_ns.is_none() && trial.latency_p50_ns.is_none() {
+        return;
+    }
+    without_waiting(trial);
+    (trial.latency_min_ns, trial.waiting_frames, trial.waited_frames) = (None, None, None);
+    trial.latency_modelled = false;
+    trial.undetermined.retain(|open| open.figure != Figure::Latency);
+    trial.undetermined.push(OpenFigure { figure: Figure::Latency, reason });
 }
 
 /// Takes away what a full queue would make of the losses, where it is in doubt that one did: which packets waited how long. What was lost,

@@ -67,7 +67,8 @@ fn of_one_rate(mut bursts: Vec<&Trial>) -> Vec<Vec<&Trial>> {
     let mut rates: Vec<Vec<&Trial>> = Vec::new();
     for burst in bursts {
         // Each against the slowest of its row: of rates in small steps, neighbours are alike and the ends are not.
-        let is_same = |own: &&mut Vec<&Trial>| own.first().is_some_and(|slowest| fps(burst) <= (1.0 + WAYS) * fps(slowest));
+        let is_same =
+            |own: &&mut Vec<&Trial>| own.first().is_some_and(|slowest| fps(burst) <= (1.0 + WAYS) * fps(slowest));
         match rates.last_mut().filter(is_same) {
             Some(own) => own.push(burst),
             None => rates.push(vec![burst]),
