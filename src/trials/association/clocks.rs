@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::clock::{Anchor, Clock, anchors, by_fastest, compare, compare_at, settings, vote};
+use super::clock::{Anchor, Clock, MetPacket, anchors, by_fastest, compare, compare_at, settings, vote};
 use super::row::{At, FrameRow, MISSING};
 use crate::trials::limits::ANCHOR_NS;
 use crate::trials::read::tap::ContentDigest;
@@ -18,8 +18,8 @@ pub(crate) struct Clocks {
     pub(crate) depends_on_offset: bool,
 }
 
-/// Least time between two taps of the packets of a row.
-fn least(row: &FrameRow, from: Option<Place>, to: Option<Place>) -> Option<i64> {
+/// Packets of a row at two taps, in order of time, where it is known which they are. `sure`: without those that a rule of queues tells.
+fn paired(row: &FrameRow, (from, to): (Option<Place>, Option<Place>), sure: bool) -> Vec<MetPacket> {
     let time = |i: usize, place: Option<Place>| {
         if place == row.first() {
             row.t.get(i).copied()
@@ -29,15 +29,22 @@ fn least(row: &FrameRow, from: Option<Place>, to: Option<Place>) -> Option<i64> 
             row.middle.get(i).map(|(t, _)| *t)
         }
     };
-    let both = |i: usize| Some((time(i, from)?, time(i, to)?));
     // Which of several frames a packet is says nothing of the clocks.
     let is_clear = |i: &usize| {
         let either = |place: Place| Some(place) == from || Some(place) == to;
         row.unclear.iter().all(|own| !either(own.place) || !(own.from..own.to).contains(i))
+            && (!sure
+                || row.queued.iter().all(|own| !either(own.place) || !own.guessed || !(own.from..own.to).contains(i)))
     };
-    let pairs = (0..row.t.len()).filter(is_clear).filter_map(both).filter(|(a, b)| *a != MISSING && *b != MISSING);
+    let both = |i: usize| Some((time(i, from)?, time(i, to)?, *row.size.get(i)?));
+    let met = (0..row.t.len()).filter(is_clear).filter_map(both).filter(|(a, b, _)| *a != MISSING && *b != MISSING);
     // A clock that was set makes times impossible; it says nothing of the others.
-    pairs.map(|(a, b)| b.saturating_sub(a)).filter(|late| *late >= -ANCHOR_NS).min()
+    met.filter(|(a, b, _)| b.saturating_sub(*a) >= -ANCHOR_NS).collect()
+}
+
+/// Least time between two taps of the packets of a row.
+fn least(row: &FrameRow, from: Option<Place>, to: Option<Place>) -> Option<i64> {
+    paired(row, (from, to), false).iter().map(|(a, b, _)| b - a).min()
 }
 
 /// By how much the clock of a tap is ahead of that of the reference, where contents tell packets apart and hardly any of them agrees with
@@ -48,15 +55,15 @@ fn told(both: &Both, [reference, place]: [Place; 2], clock: &Clock) -> Option<i6
     let ways = [(fwd, reference, place, 1), (rev, place, reference, -1)];
     ways.into_iter().find_map(|(seen, from, to, sign)| {
         let met = by_content(seen, from, to)?;
-        let time = |(t, d): &(i64, i64)| if sign > 0 { (*t, *d) } else { (*d, *t) };
-        let agrees = |own: &&(i64, i64)| {
+        let time = |(t, d, _): &MetPacket| if sign > 0 { (*t, *d) } else { (*d, *t) };
+        let agrees = |own: &&MetPacket| {
             let (near, other) = time(own);
             (clock.map(other) - near).abs() < ANCHOR_NS
         };
         if met.iter().filter(agrees).count() * AGREE_OF > met.len() {
             return None;
         }
-        let mut late: Vec<i64> = met.iter().map(|(t, d)| d - t).collect();
+        let mut late: Vec<i64> = met.iter().map(|(t, d, _)| d - t).collect();
         late.sort_unstable();
         // What a few packets share that are another's is no offset.
         let shared = |at: &usize| {
@@ -80,24 +87,25 @@ fn drifting(both: &Both, [reference, place]: [Place; 2], gap: i64) -> Option<Clo
     if let Some(met) = sorted(fwd, reference, place) {
         return by_fastest(&met, gap);
     }
-    let Clock { offset, drift, origin, .. } = by_fastest(&sorted(rev, place, reference)?, gap)?;
-    let origin = origin.saturating_add(offset);
-    Some(Clock { offset: -offset, drift: -drift, drift_known: true, origin, set: Vec::new() })
+    Some(by_fastest(&sorted(rev, place, reference)?, gap)?.turned())
 }
 
 /// Of so many packets one is as fast as those that meet an idle device.
 const AGREE_OF: usize = 100;
 
-/// Times at both of two taps of packets that are told apart by their content.
-fn by_content(seen: &[(Place, At)], from: Place, to: Place) -> Option<Vec<(i64, i64)>> {
+/// Packets at both of two taps that are told apart by their content.
+fn by_content(seen: &[(Place, At)], from: Place, to: Place) -> Option<Vec<MetPacket>> {
     let at = |place: Place| seen.iter().find(|(own, _)| *own == place).map(|(_, at)| at);
     let (here, there) = (at(from)?, at(to)?);
-    let mut known: HashMap<ContentDigest, Option<i64>, FixedState> = HashMap::default();
+    let mut known: HashMap<ContentDigest, Option<(i64, u16)>, FixedState> = HashMap::default();
     for frame in here.frames.iter().filter(|frame| frame.key != ContentDigest::NONE) {
-        known.entry(frame.key).and_modify(|time| *time = None).or_insert(Some(frame.t));
+        known.entry(frame.key).and_modify(|time| *time = None).or_insert(Some((frame.t, frame.size)));
     }
-    let met = there.frames.iter().filter_map(|frame| Some((known.get(&frame.key).copied()??, frame.t)));
-    let met: Vec<(i64, i64)> = met.collect();
+    let met = there.frames.iter().filter_map(|frame| {
+        let (t, size) = known.get(&frame.key).copied()??;
+        Some((t, frame.t, size))
+    });
+    let met: Vec<MetPacket> = met.collect();
     (met.len() * 2 > here.frames.len().min(there.frames.len())).then_some(met)
 }
 
@@ -179,6 +187,26 @@ impl Clocks {
         clocks
     }
 
+    /// Drifts by the fastest packets of each load that lost none: there are more of them than first ones. Whether any clock is told better.
+    pub(crate) fn refine(&mut self, rows: &[FrameRow], gap: i64) -> bool {
+        let [Some(fwd), Some(rev)] = [rows.first(), rows.get(1)] else { return false };
+        let mut told = false;
+        for place in fwd.places.iter().copied().skip(1) {
+            let Some(clock) = self.clock.get_mut(place as usize).and_then(Option::as_mut) else { continue };
+            if !clock.set.is_empty() || [fwd, rev].iter().any(|row| row.thin.is_some()) {
+                continue;
+            }
+            let (reference, other) = (fwd.first(), Some(place));
+            let found = by_fastest(&paired(fwd, (reference, other), true), gap)
+                .or_else(|| Some(by_fastest(&paired(rev, (other, reference), true), gap)?.turned()));
+            if let Some(found) = found {
+                *clock = clock.with(&found);
+                told = true;
+            }
+        }
+        told
+    }
+
     /// By the packets that are paired: equal least latency each way where both directions are. Whether any clock was changed.
     pub(crate) fn balance(&mut self, rows: &[FrameRow]) -> bool {
         let [Some(fwd), Some(rev)] = [rows.first(), rows.get(1)] else { return false };
@@ -214,9 +242,7 @@ impl Clocks {
         };
         compare(&into.0, &into.1, [&times(fwd, reference), &times(fwd, place)]).or_else(|| {
             let frames = [times(rev, place), times(rev, reference)];
-            let Clock { offset, drift, drift_known, origin, .. } = compare(&out.0, &out.1, [&frames[0], &frames[1]])?;
-            let origin = origin.saturating_add(offset);
-            Some(Clock { offset: -offset, drift: -drift, drift_known, origin, set: Vec::new() })
+            Some(compare(&out.0, &out.1, [&frames[0], &frames[1]])?.turned())
         })
     }
 
