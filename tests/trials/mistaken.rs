@@ -226,3 +226,49 @@ fn single_packets_that_wait_behind_a_load() {
         assert_ne!(reason(trial, "latency"), Some("no-idle-packet"), "{trial}");
     }
 }
+
+/// A size of which no packet comes out, in an ICMP black hole: it is in the tunnel with the load, and lost. What goes on in the pauses is not.
+#[test]
+fn a_size_that_is_lost_whole() {
+    let loads = vec![
+        Load { at: 1.0, fps: 500.0, seconds: 1.5, size: 512 },
+        Load { at: 4.0, fps: 800.0, seconds: 1.5, size: 512 },
+        Load { at: 7.0, fps: 900.0, seconds: 1.5, size: 512 },
+    ];
+    for (name, reverse, every) in [("fwd", false, 10), ("rev", true, 10), ("rare", false, 60)] {
+        let bench = Bench { loads: loads.clone(), reverse, black_hole: Some((every, 1_400)), ..Bench::default() };
+        let made = bench.make(&format!("trials-lost-size-{name}"));
+        let args = if reverse { made.near() } else { made.far() };
+        let report = json(&args, &[]);
+        let trials = items(&report, "trials");
+        assert_eq!(trials.len(), 3, "{report:#}");
+        for (trial, truth) in trials.iter().zip(&made.truth) {
+            assert_eq!((&trial["sent"], &trial["received"]), (&truth.sent.into(), &truth.received.into()), "{trial}");
+            near("offered", &trial["offered_fps"], truth.fps, 0.003);
+            assert_eq!(trial["state"], "lossy", "{trial}");
+            // Several paddings fit, so that the length is known to a range.
+            let class = trial["size_class"].as_str().expect("a class");
+            let range = class.strip_prefix("mix:512,").and_then(|range| range.split_once('-')).expect("a range");
+            let range = [range.0, range.1].map(|own| own.parse::<u16>().expect("a length"));
+            assert!(range[0] <= 1_400 && 1_400 <= range[1] && range[1] - range[0] < 40, "{class}");
+            if every > 10 {
+                near("inner_bytes", &trial["inner_bytes"], 512.0 + 888.0 / every as f64, 0.002);
+                continue;
+            }
+            assert_eq!(reason(trial, "inner_bytes"), Some("opaque"), "{trial}");
+            assert!(trial["offered_l1_bps"].is_null() && trial["forwarded_l1_bps"].is_number(), "{trial}");
+        }
+    }
+    // A host that asks the gateway all the time, through the tunnel.
+    let asks = Load { at: 0.3, fps: 4.0, seconds: 9.0, size: 900 };
+    let asks =
+        Bench { loads: vec![asks], outage: None, black_hole: Some((1, 900)), rekey: Some(0.0), ..Bench::default() };
+    let (mut taps, truth) = Bench { loads, ..Bench::default() }.passed();
+    let (beside, _) = asks.passed();
+    taps[1].extend(beside[1].iter().cloned());
+    let made = asks.written("trials-lost-size-beside", taps, truth);
+    let report = json(&made.far(), &[]);
+    for (trial, truth) in items(&report, "trials").iter().zip(&made.truth) {
+        assert_eq!((&trial["sent"], &trial["lost"]), (&truth.sent.into(), &0.into()), "{trial}");
+    }
+}

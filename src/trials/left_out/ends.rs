@@ -5,6 +5,7 @@ use crate::model::trials::Basis;
 use crate::trials::begins::at_begin;
 use crate::trials::finish::Found;
 use crate::trials::limits::{STALL_FRAMES, STALL_NS};
+use crate::trials::read::skipped::missing;
 use crate::trials::read::{Place, Taps};
 
 /// Why a trial is not used within which the captures begin or end.
@@ -12,6 +13,7 @@ pub(super) fn at_ends(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Foun
     at_end(taps, clocks, row, found)
         .or_else(|| before_drained(taps, clocks, row, found))
         .or_else(|| ended(taps, clocks, row, found))
+        .or_else(|| duplicated(taps, clocks, row, found))
         .or_else(|| at_begin(row, found))
 }
 
@@ -34,9 +36,39 @@ fn ended(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<
     let beside = row.beside.iter().filter(|own| during(own.t)).count();
     let sent = row.count(from, to) as usize + carried + beside;
     (row.thin.is_none() && latest < found.end + STALL_NS && left >= sent + STALL_FRAMES).then(|| {
-        "The first tap shows no frame after it, and more packets left than came in: its capture ended while the load went on.".to_owned()
+        "More packets left than came in, and the first tap shows no frame after it: its capture ended while the load went on, or packets were \
+         duplicated."
+            .to_owned()
     })
 }
+
+/// Why a trial is not used of which more packets came out than were in the tunnel, where no number is missing: the tap between missed none.
+/// Contents tell them apart.
+fn duplicated(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
+    let (from, to) = (found.stretch.from, found.stretch.to);
+    let told = matches!(found.basis, Basis::Content | Basis::Decrypted);
+    let numbered = taps.is_tunnel(Place::Middle) && taps.place(Place::Middle).sas.iter().all(|sa| sa.key.is_some());
+    if told || !numbered || row.places.get(1) != Some(&Place::Middle) || row.places.len() < 3 || row.thin.is_some() {
+        return None;
+    }
+    let seen = |times: &mut dyn Iterator<Item = i64>| times.filter(|t| *t != MISSING).count();
+    let inside = seen(&mut row.middle.get(from..to)?.iter().map(|(t, _)| *t));
+    let out = seen(&mut row.out.get(from..to)?.iter().copied());
+    let uncovered = || {
+        stopped_first(taps, clocks, Place::Middle, row, found)
+            || super::uncovered(taps, clocks, Place::Middle, row, found).is_some()
+    };
+    let is_known = row.unclear(Place::Middle, (from, to)).is_none_or(|own| own.queued);
+    let missing = missing(&row.skips, found.begin, found.following);
+    let more = out > inside + FEW + inside / MORE_OF && inside > 0 && missing == 0 && is_known;
+    (more && !uncovered()).then(|| {
+        "More packets left than were in the tunnel, where no sequence number is missing: packets were duplicated behind its tap."
+            .to_owned()
+    })
+}
+
+/// Of so many packets one more may be of the load before or behind.
+const MORE_OF: usize = 200;
 
 /// A load does not fall silent for so many of its periods.
 const PERIODS: i64 = 8;

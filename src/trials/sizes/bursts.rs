@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::model::trials::{BackToBack, Figure, Kind, OpenFigure, Reason, State, Trial};
 use crate::trials::figures::fit::median;
-use crate::trials::limits::WAYS;
+use crate::trials::limits::{FEWEST, WAYS};
 
 /// A row for each direction, size and rate of the bursts.
 pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
@@ -26,7 +26,10 @@ pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
                     && t.state == State::Overloaded
                     && (t.direction, t.size_class.as_str()) == (direction, class)
             });
-            let service = median(service.filter_map(|t| t.forwarded_fps));
+            // A burst of which packets were lost is forwarded at that rate, too.
+            let full =
+                mine.iter().filter(|t| t.lost > 0 && t.received >= FEWEST as u64).filter_map(|t| t.forwarded_fps);
+            let service = median(service.filter_map(|t| t.forwarded_fps)).or_else(|| median(full));
             let room = clean.zip(service).zip(fps).map(|((clean, service), fps)| clean as f64 * (1.0 - service / fps));
             // A burst that the device keeps up with fills no queue.
             let (room, keeps_up) = (room.filter(|room| *room > 0.0), room.is_some_and(|room| room <= 0.0));
