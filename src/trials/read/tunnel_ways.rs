@@ -68,8 +68,7 @@ pub(super) fn tunnels(
             }
             // Without any evidence, the busier direction of the tunnel carries the busier way.
             let heavier = directions.get(back).is_none_or(|other| way.starts.packets >= other.starts.packets);
-            let even = if heavier == busier { 1 } else { -1 };
-            let sum = if sum == 0 { even } else { sum };
+            let sum = if sum == 0 { 2 * i64::from(heavier == busier) - 1 } else { sum };
             for (which, value) in [(at, sum), (back, -sum)] {
                 if let Some(score) = scores.get_mut(which) {
                     *score = value;
