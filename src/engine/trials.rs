@@ -7,12 +7,12 @@ use crate::analysis::finish::CaptureFacts;
 use crate::capture::CaptureReader;
 use crate::engine::rotation::interleave::Interleave;
 use crate::keys::Dissector;
-use crate::model::report::{Exactness, RunSummary, Tool};
+use crate::model::report::{Exactness, LengthBasis, RunSummary, Tool};
 use crate::model::trials::{self, Bench, TrialsReport};
 use crate::model::vocabulary::TrialsSchema;
 use crate::model::{Error, Timestamp};
 use crate::trials::report::trial_findings;
-use crate::trials::{ClearTrial, Place, Taps, TapsGiven, TrialsSettings, finish};
+use crate::trials::{ClearTrial, Figured, Place, Taps, TapsGiven, TrialsSettings, finish};
 
 /// The captures of a run. Those that are not given are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -128,7 +128,7 @@ fn report(
     clear: &[ClearTrial],
     expectation: &Expectation,
 ) -> TrialsReport {
-    let counts = taps.counts();
+    let (counts, assumed) = (taps.counts(), taps.assumed());
     let wrong_tap = taps.looks_swapped() && present == [true, true, present.get(2) == Some(&true)];
     let cut = |facts: &Vec<CaptureFacts>| interrupted || facts.iter().any(|facts| facts.damage.is_some());
     // A capture that is two taps at once is read as the tunnel's, and is one capture with one set of findings.
@@ -151,6 +151,7 @@ fn report(
             frames,
             packets,
             tunnelled,
+            l1_basis: if assumed.get(at) == Some(&true) { LengthBasis::Assumed } else { LengthBasis::Measured },
             clock_offset_ns: clock.map(|(offset, _)| offset),
             clock_drift_ppm: clock.and_then(|(_, drift)| drift).map(|drift| 1e6 * drift),
         }
@@ -161,17 +162,7 @@ fn report(
         exactness: if why.is_empty() { Exactness::Exact } else { Exactness::Degraded },
         degraded_why: why,
         taps: taps.collect(),
-        bench: Bench {
-            link_rate_bps: asked.link_rate_bps,
-            tunnel_rate_bps: asked.tunnel_rate_bps,
-            one_clock: asked.one_clock,
-            depends_on_offset: figured.depends_on_offset,
-            trial_gap_ns: asked.gap_ns,
-            min_seconds: asked.least_ns as f64 / 1e9,
-            equal_pct: 100.0 * asked.equal,
-            rate_layer: asked.rate_layer.name().into(),
-            flows: figured.flows.clone(),
-        },
+        bench: bench(asked, &figured),
         trials: figured.trials.clone(),
         throughput: figured.throughput.clone(),
         loss: figured.loss.clone(),
@@ -188,4 +179,19 @@ fn report(
     };
     report.findings = trial_findings(&report, &figured, &all, wrong_tap, offsets);
     report
+}
+
+/// What the run was told.
+fn bench(asked: &TrialsSettings, figured: &Figured) -> Bench {
+    Bench {
+        link_rate_bps: asked.link_rate_bps,
+        tunnel_rate_bps: asked.tunnel_rate_bps,
+        one_clock: asked.one_clock,
+        depends_on_offset: figured.depends_on_offset,
+        trial_gap_ns: asked.gap_ns,
+        min_seconds: asked.least_ns as f64 / 1e9,
+        equal_pct: 100.0 * asked.equal,
+        rate_layer: asked.rate_layer.name().into(),
+        flows: figured.flows.clone(),
+    }
 }

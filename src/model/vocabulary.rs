@@ -204,8 +204,10 @@ vocabularies! {
     }
 
     /// How layer 1 lengths are known.
+    #[derive(Default)]
     LengthBasis {
         /// From the lengths of Ethernet frames.
+        #[default]
         Measured = "measured",
         /// Lengths of an Ethernet frame had to be assumed.
         Assumed = "assumed",

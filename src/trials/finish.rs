@@ -12,7 +12,7 @@ use super::left_out;
 use super::limits::{CLOCKS_APART, MAX_FORWARD, SLACK_NS, WAYS};
 use super::read::ways::Ways;
 use super::read::{Place, Taps};
-use super::segments::{self, Cuts, Stretch, find, given, silences};
+use super::segments::{self, Cuts, Stretch, find, given, given_missed, silences};
 use super::settings::TrialsSettings;
 use super::shown::ShownTrial;
 use super::sizes::baseline::ClearTrial;
@@ -49,6 +49,8 @@ pub(crate) struct Figured {
     /// Trials, with their direction, in which frames of the trial before were still inside.
     pub(crate) carried_in: Vec<(u64, Direction)>,
     pub(crate) degraded: Vec<String>,
+    /// Why no load is a trial although packets of one came in.
+    pub(crate) missed: Option<String>,
 }
 
 /// A trial before it is measured.
@@ -128,19 +130,31 @@ fn set_forward(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) ->
     open
 }
 
+/// The clocks of all taps, compared by what the first packets of loads and then the packets that are paired tell.
+fn compared(taps: &Taps, both: &[Vec<(Place, At)>; 2], settings: &TrialsSettings) -> Clocks {
+    let mut clocks = Clocks::of(taps, both, wide(settings.gap_ns), settings.one_clock);
+    if !settings.one_clock {
+        let rows = |clocks: &Clocks| -> Vec<FrameRow> {
+            both.iter().enumerate().map(|(way, seen)| direction(taps, seen, way, clocks, settings).0).collect()
+        };
+        let mut own = rows(&clocks);
+        if clocks.refine(&own, wide(settings.gap_ns)) {
+            own = rows(&clocks);
+        }
+        clocks.balance(&own);
+    }
+    clocks
+}
+
 fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Figured {
     let ways = Ways::of(taps, settings.one_clock, settings.ends);
     let all = [Place::Near, Place::Middle, Place::Far];
     let places: Vec<Place> = all.into_iter().filter(|p| known.present.get(*p as usize) == Some(&true)).collect();
-    let (transfers, degraded) = (transfers(taps, &ways, &places), left_out::degraded(taps));
+    let (transfers, mut degraded) = (transfers(taps, &ways, &places), left_out::degraded(taps));
+    degraded.extend(ways.untold());
     let mut out = Figured { transfers, degraded, ..Figured::default() };
     let both = seen(taps, &ways, settings, known);
-    let mut clocks = Clocks::of(taps, &both, wide(settings.gap_ns), settings.one_clock);
-    if !settings.one_clock {
-        let row = |(way, seen): (usize, &Vec<(Place, At)>)| direction(taps, seen, way, &clocks, settings).0;
-        let rows: Vec<FrameRow> = both.iter().enumerate().map(row).collect();
-        clocks.balance(&rows);
-    }
+    let clocks = compared(taps, &both, settings);
     out.depends_on_offset = clocks.depends_on_offset;
     out.clocks =
         all.map(|place| clocks.get(place).map(|clock| (clock.offset, Some(clock.drift).filter(|_| clock.drift_known))));
@@ -154,12 +168,15 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
         rows.push(row);
     }
     both_ways(&mut rows, apart(taps, settings));
+    out.missed = settings.given.as_ref().filter(|_| found.is_empty()).and_then(|trials| given_missed(&rows, trials));
     let until = left_out::cut_at(taps, &clocks, known.cut, wide(settings.gap_ns));
     let is_cut = |found: &Found| {
         if until.is_some_and(|until| found.end >= until) {
             return Some("The capture ends in the middle of a record during or right after it.".to_owned());
         }
-        why_unused(taps, &clocks, rows.get(found.way)?, found)
+        let skipped = settings.skip_start_ns > 0 && found.stretch.steady > found.end;
+        let why = skipped.then(|| "--skip-start leaves nothing of it.".to_owned());
+        why.or_else(|| why_unused(taps, &clocks, rows.get(found.way)?, found))
     };
     let used = |found: &Found| matches!(found.stretch.kind, Kind::Trial | Kind::Burst) && is_cut(found).is_none();
     let (kept, left): (Vec<Found>, Vec<Found>) = found.into_iter().partition(used);
@@ -200,7 +217,7 @@ struct Load {
 /// The packets of one direction, and the trials among them.
 fn load(taps: &Taps, seen: &[(Place, At)], way: usize, clocks: &Clocks, settings: &TrialsSettings) -> Load {
     let direction = if way == 0 { Direction::Fwd } else { Direction::Rev };
-    let mut row = row::row(taps, direction, seen);
+    let mut row = row::row(taps, direction, seen, wide(settings.gap_ns));
     let raw = row.t.clone();
     if let Some(first) = row.first() {
         row.t.iter_mut().for_each(|t| *t = clocks.map(first, *t));
@@ -294,12 +311,14 @@ fn slack(taps: &Taps, seen: &[(Place, At)], settings: &TrialsSettings) -> i64 {
     // A clock that was set is put right to about one frame, and no time is better than the stamps.
     let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
     let grain = seen.iter().map(|(place, _)| taps.place(*place).grain.step()).max().unwrap_or(0);
-    grain.max(if settings.one_clock && !set { 0 } else { SLACK_NS })
+    // What may be in either direction of the tunnel may be compared with the load of the other one, which begins earlier.
+    let open = seen.iter().any(|(_, at)| at.open);
+    grain.max(if settings.one_clock && !set && !open { 0 } else { SLACK_NS })
 }
 
 /// Why a trial is not used although it is one.
 fn why_unused(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
-    untold(found, row.places.len()).or_else(|| left_out::unused(taps, clocks, row, found))
+    untold(found, &row.places).or_else(|| left_out::unused(taps, clocks, row, found))
 }
 
 /// By how much times of different taps may be wrong against each other, in nanoseconds.

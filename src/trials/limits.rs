@@ -77,13 +77,15 @@ pub(super) const SLOPED: f64 = 3.0;
 pub(super) const FEWEST: usize = 20;
 /// Frames that a device sends on behind the end of a load, at least, where its queue still drains.
 pub(super) const DRAINED: usize = 4;
-/// How far behind a capture's last trial its queue may drain, in nanoseconds.
+/// How long after a capture's last trial its queue may drain in any case, in nanoseconds; longer only without a silence.
 pub(super) const DRAIN_NS: i64 = 3_000_000_000;
 
 /// What anchors of one offset agree within, in nanoseconds.
 pub(super) const ANCHOR_NS: i64 = 30_000_000;
 /// A clock drifts less.
 pub(super) const DRIFT: f64 = 5e-4;
+/// Two clocks that nobody keeps drift apart by less, as a rule.
+pub(super) const USUAL_DRIFT: f64 = 1e-4;
 /// By how much departures may seem to precede arrivals where several clocks stamped them, in nanoseconds.
 pub(super) const SLACK_NS: i64 = ANCHOR_NS;
 /// By how much clocks that were compared may still be apart, in nanoseconds.

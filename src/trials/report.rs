@@ -10,6 +10,8 @@ use crate::model::trials::{Direction, Kind, State, Trial, TrialsReport};
 use crate::trials::shown::{FrameAt, ShownTrial};
 use crate::trials::{Figured, SHORT_SECONDS};
 
+/// Why there is no trial where nothing else tells.
+const NONE_CAME: &str = "No packet of a test load was seen where packets come in.";
 /// Trials that are named in one finding.
 const NAMED: usize = 12;
 
@@ -63,7 +65,7 @@ pub(crate) fn trial_findings(
     findings.extend(carried_in(report, figured, &shown));
     if report.trials.is_empty() {
         let evidence = match (report.segments.len(), report.transfers.len()) {
-            (0, 0) => "No packet of a test load was seen where packets come in.".to_owned(),
+            (0, 0) => figured.missed.clone().unwrap_or_else(|| NONE_CAME.to_owned()),
             (0, transfers) => format!("{} over TCP, no other load.", plural(transfers as u64, "transfer")),
             (segments, _) => format!("{}, none of them a trial.", plural(segments as u64, "segment")),
         };

@@ -24,8 +24,7 @@ pub(super) fn measured(
     settings: &TrialsSettings,
 ) -> Option<Measured> {
     let (from, to) = (found.stretch.from, found.stretch.to);
-    let first = row.first()?;
-    let last = row.last();
+    let (first, last) = (row.first()?, row.last());
     let t = row.t.get(from..to)?;
     let headers = |i: usize| row.flow.get(from + i).map_or_else(Headers::default, |flow| Headers::of(taps, *flow));
     let out = row.out.get(from..to).unwrap_or_default();
@@ -75,10 +74,13 @@ pub(super) fn measured(
         no_device: row.unclear(Place::Middle, (from, to)).map(|_| unclear(found)),
         open_queue: row.open_queue(found.basis, (from, to)),
         opaque: row.opaque,
+        least: &|size| row.lengths.least_of(size),
         thin: row.thin.as_ref().map(|thin| thin_sample(thin, from, taps.apart(), !out_tunnel)),
     };
     let mut measured = measure(&sample)?;
     leave_open(&mut measured, row, found);
+    let to = |place: Place| clocks.adrift([first, place], (found.begin, found.end));
+    measured.adrift = [last, row.places.get(1).copied()].map(|place| place.map_or(0.0, to));
     if found.basis == Basis::Sequence {
         by_numbers(&mut measured, skipped);
     } else if out.iter().all(|d| *d == MISSING) {

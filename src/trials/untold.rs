@@ -57,11 +57,13 @@ pub(super) fn in_either(
     if alike { InTunnelTold::Alike } else { InTunnelTold::Nothing }
 }
 
-/// Why a load is no trial that is in clear at one tap alone, and in the tunnel in one direction or the other.
-pub(super) fn untold(found: &Found, taps: usize) -> Option<String> {
-    (found.told == InTunnelTold::Nothing && taps == 2).then(|| {
-        "Both directions are loaded, and nothing tells which direction of the tunnel carries which: counts of packets and times fit either \
-         way. A capture at the exit, keys, or a load of one direction alone would tell."
-            .to_owned()
+/// Why a load is no trial that is in clear at one tap alone, and in the tunnel in one direction or the other. `taps`: those that its packets pass.
+pub(super) fn untold(found: &Found, taps: &[Place]) -> Option<String> {
+    (found.told == InTunnelTold::Nothing && taps.len() == 2).then(|| {
+        let missing = if taps.contains(&Place::Near) { "the exit (--exit)" } else { "the plain side (--plain)" };
+        format!(
+            "Both directions are loaded, and nothing tells which direction of the tunnel carries which: counts of packets and times fit either \
+             way. A capture at {missing}, keys, or a load of one direction alone would tell."
+        )
     })
 }

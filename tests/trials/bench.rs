@@ -153,6 +153,8 @@ pub struct Bench {
     /// By how many parts of a million the clock of the exit tap is fast.
     pub drift: u64,
     pub left: Left,
+    /// Every so many packets one has this size, and is lost behind the tunnel's tap.
+    pub black_hole: Option<(u64, usize)>,
 }
 
 impl Default for Bench {
@@ -206,6 +208,7 @@ impl Default for Bench {
             glitch: None,
             drift: 0,
             left: Left::Same,
+            black_hole: None,
         }
     }
 }
@@ -254,6 +257,14 @@ impl Made {
     /// All three taps, each with a clock of its own.
     pub fn clocks(&self) -> Vec<String> {
         self.all().into_iter().filter(|own| own != "--one-clock").collect()
+    }
+
+    /// Without the plain tap.
+    pub fn far(&self) -> Vec<String> {
+        let mut args = self.all();
+        let plain = args.iter().position(|own| own == "--plain").expect("a plain tap");
+        args.drain(plain..plain + 2);
+        args
     }
 
     /// Without the exit.
@@ -321,7 +332,8 @@ impl Bench {
             let arrivals = self.arrivals(load, &mut noise);
             for (k, t) in arrivals.iter().copied().enumerate() {
                 number += 1;
-                let packet = self.packet(number, load.size, &mut noise);
+                let long = self.black_hole.filter(|(every, _)| number.is_multiple_of(*every));
+                let packet = self.packet(number, long.map_or(load.size, |(_, size)| size), &mut noise);
                 taps[entry].push(Out::whole(t, self.frame(&packet, 1)));
                 let core = (number % self.ports) as usize % self.cores;
                 let (free, inside) = &mut cores[core];
@@ -363,7 +375,7 @@ impl Bench {
                 for (i, octets) in self.outer(&packet, numbered, &mut noise).into_iter().enumerate() {
                     taps[1].push(Out::whole(done + i as u64, self.frame(&octets, 2)));
                 }
-                if lost[1] {
+                if lost[1] || long.is_some() {
                     continue;
                 }
                 received += 1;

@@ -14,6 +14,16 @@ fn codes(report: &Value) -> Vec<&str> {
     items(report, "findings").iter().filter_map(|own| own["code"].as_str()).collect()
 }
 
+/// Bursts of rates in small steps: what neighbours have in common, the first and the last do not.
+#[test]
+fn bursts_of_rates_in_small_steps() {
+    let rates = (0..10_u32).map(|k| (f64::from(k) * 2.0, 2_000.0 * 1.04_f64.powi(k as i32)));
+    let loads = rates.map(|(at, fps)| load(at, fps, 140.0 / fps)).collect();
+    let report = json(&Bench { loads, room: 100, ..Bench::default() }.make("trials-burst-steps").all(), &[]);
+    let rows: Vec<&serde_json::Value> = items(&report, "back_to_back").iter().map(|row| &row["bursts"]).collect();
+    assert_eq!(rows, [2; 5]);
+}
+
 /// How many packets a queue takes depends on how fast they come: bursts of two rates are two rows.
 #[test]
 fn bursts_of_two_rates() {

@@ -20,6 +20,7 @@ mod others;
 mod queues;
 mod quirks;
 mod random;
+mod said;
 mod shared;
 mod undetermined;
 

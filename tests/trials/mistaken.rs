@@ -73,6 +73,46 @@ fn loads_of_both_directions_without_the_near_end() {
     }
 }
 
+/// Loads of both directions that begin closer to each other than a packet takes through the gateway: read the wrong way round, it would be through
+/// sooner, and nothing would be lost. No figure follows from that; where nothing else tells, the loads are not used.
+#[test]
+fn loads_of_both_directions_that_begin_close_to_each_other() {
+    let loads =
+        |shift: f64| [(0.5, 300.0), (3.5, 700.0), (6.5, 1_300.0)].map(|(at, fps)| load(at + shift, fps, 1.5, 512));
+    for (is_near, shift, [per_packet, back]) in
+        [(true, -0.0003, [1_000_000, 1_000]), (false, 0.0003, [1_000, 1_000_000])]
+    {
+        let bench = Bench { loads: loads(0.0).to_vec(), wobble: 2, room: 60, delay: 1_000_000, ..Bench::default() };
+        let there = Bench { per_packet, ..bench.clone() };
+        let back = Bench { loads: loads(shift).to_vec(), per_packet: back, reverse: true, rekey: Some(0.0), ..bench };
+        let (made, others) = there.with(&back, &format!("trials-close-{is_near}"));
+        let args = if is_near { made.near() } else { [far(&made), vec!["--one-clock".to_owned()]].concat() };
+        for args in [args.clone(), args.into_iter().filter(|own| own != "--one-clock").collect()] {
+            let report = json(&args, &[]);
+            let mut used = 0;
+            for trial in items(&report, "trials") {
+                let start = trial["start_ns"].as_f64().expect("a time") / 1e9 - START as f64 / 1e9;
+                let at = ((start - 0.5) / 3.0).round() as usize;
+                let reverse = trial["direction"] == "rev";
+                let truth = if reverse { &others[at] } else { &made.truth[at] };
+                // What the device dropped before the tunnel's tap, the other tap shows of one direction.
+                let sent = if reverse == is_near { truth.tunnelled } else { truth.sent };
+                assert_eq!((&trial["sent"], &trial["received"]), (&sent.into(), &truth.received.into()), "{trial}");
+                let late = trial["latency_p50_ns"].as_f64();
+                assert!(late.is_none_or(|late| (late - 1e6).abs() < 1e5 || late > 1e7), "{trial}");
+                used += 1;
+            }
+            let said = report["degraded_why"].to_string();
+            let end = if is_near { "at the exit" } else { "at the plain side" };
+            for left in items(&report, "segments") {
+                assert!(left["why"].as_str().is_some_and(|why| why.contains(end)), "{left}");
+                assert!(said.contains("may be exchanged"), "{said}");
+            }
+            assert_eq!(used + items(&report, "segments").len(), 6, "{report:#}");
+        }
+    }
+}
+
 /// Arguments for the tap in the tunnel and the one behind it.
 fn far(made: &Made) -> Vec<String> {
     let name = |path: &std::path::Path| path.to_str().expect("text").to_owned();
@@ -184,5 +224,51 @@ fn single_packets_that_wait_behind_a_load() {
         assert_eq!((&trial["sent"], &trial["received"]), (&own.sent.into(), &own.received.into()), "{trial}");
         near("offered_fps", &trial["offered_fps"], load.fps, 0.003);
         assert_ne!(reason(trial, "latency"), Some("no-idle-packet"), "{trial}");
+    }
+}
+
+/// A size of which no packet comes out, in an ICMP black hole: it is in the tunnel with the load, and lost. What goes on in the pauses is not.
+#[test]
+fn a_size_that_is_lost_whole() {
+    let loads = vec![
+        Load { at: 1.0, fps: 500.0, seconds: 1.5, size: 512 },
+        Load { at: 4.0, fps: 800.0, seconds: 1.5, size: 512 },
+        Load { at: 7.0, fps: 900.0, seconds: 1.5, size: 512 },
+    ];
+    for (name, reverse, every) in [("fwd", false, 10), ("rev", true, 10), ("rare", false, 60)] {
+        let bench = Bench { loads: loads.clone(), reverse, black_hole: Some((every, 1_400)), ..Bench::default() };
+        let made = bench.make(&format!("trials-lost-size-{name}"));
+        let args = if reverse { made.near() } else { made.far() };
+        let report = json(&args, &[]);
+        let trials = items(&report, "trials");
+        assert_eq!(trials.len(), 3, "{report:#}");
+        for (trial, truth) in trials.iter().zip(&made.truth) {
+            assert_eq!((&trial["sent"], &trial["received"]), (&truth.sent.into(), &truth.received.into()), "{trial}");
+            near("offered", &trial["offered_fps"], truth.fps, 0.003);
+            assert_eq!(trial["state"], "lossy", "{trial}");
+            // Several paddings fit, so that the length is known to a range.
+            let class = trial["size_class"].as_str().expect("a class");
+            let range = class.strip_prefix("mix:512,").and_then(|range| range.split_once('-')).expect("a range");
+            let range = [range.0, range.1].map(|own| own.parse::<u16>().expect("a length"));
+            assert!(range[0] <= 1_400 && 1_400 <= range[1] && range[1] - range[0] < 40, "{class}");
+            if every > 10 {
+                near("inner_bytes", &trial["inner_bytes"], 512.0 + 888.0 / every as f64, 0.002);
+                continue;
+            }
+            assert_eq!(reason(trial, "inner_bytes"), Some("opaque"), "{trial}");
+            assert!(trial["offered_l1_bps"].is_null() && trial["forwarded_l1_bps"].is_number(), "{trial}");
+        }
+    }
+    // A host that asks the gateway all the time, through the tunnel.
+    let asks = Load { at: 0.3, fps: 4.0, seconds: 9.0, size: 900 };
+    let asks =
+        Bench { loads: vec![asks], outage: None, black_hole: Some((1, 900)), rekey: Some(0.0), ..Bench::default() };
+    let (mut taps, truth) = Bench { loads, ..Bench::default() }.passed();
+    let (beside, _) = asks.passed();
+    taps[1].extend(beside[1].iter().cloned());
+    let made = asks.written("trials-lost-size-beside", taps, truth);
+    let report = json(&made.far(), &[]);
+    for (trial, truth) in items(&report, "trials").iter().zip(&made.truth) {
+        assert_eq!((&trial["sent"], &trial["lost"]), (&truth.sent.into(), &0.into()), "{trial}");
     }
 }

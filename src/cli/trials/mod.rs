@@ -223,7 +223,8 @@ fn inputs(args: &TrialsArgs) -> Result<(TrialsInputs, bool), Error> {
     let sides = if has_ends { ends } else { args.lists.inputs(&args.plain, &args.tunnel, &args.exit)? };
     if !has_ends && sides.tunnel.is_empty() {
         return Err(Error::Usage(
-            "no capture; give --plain and --tunnel (and --exit), --tunnel and --exit, --tunnel, or --in and --out"
+            "no capture of a tunnel; give --plain and --tunnel (and --exit), --tunnel and --exit, --tunnel, or, without a tunnel between, --in \
+             and --out"
                 .into(),
         ));
     }

@@ -17,7 +17,7 @@ pub use trial::{OpenFigure, Trial};
 pub use words::{Basis, Bound, Direction, Figure, Fix, Kind, Limit, Phase, Reason, Slope, State, Unit, Ways};
 
 use super::report::{Capture, Exactness, Finding, RunSummary, Tool};
-use super::vocabulary::TrialsSchema;
+use super::vocabulary::{LengthBasis, TrialsSchema};
 
 /// What a benchmark run measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -78,6 +78,9 @@ pub struct Tap {
     pub packets: u64,
     /// Packets in a tunnel or under AH or ESP.
     pub tunnelled: u64,
+    /// Whether lengths on the wire are those of the frames, or assumed: frames that are none of Ethernet count as if they had its headers.
+    #[serde(default)]
+    pub l1_basis: LengthBasis,
     /// What its clock is ahead of the first tap's, in nanoseconds; null where it cannot be known.
     pub clock_offset_ns: Option<i64>,
     /// By how much its clock runs fast against the first tap's.

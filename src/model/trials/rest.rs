@@ -108,7 +108,7 @@ pub struct Baseline {
     pub increase_pct: Option<f64>,
     /// The mean as a share of the baseline's, in per cent.
     pub of_baseline_pct: Option<f64>,
-    /// Whether neither lost packets.
+    /// Whether neither lost packets, and both latencies are of one clock.
     pub comparable: bool,
     /// Why figures are null.
     pub undetermined: Vec<OpenFigure>,

@@ -18,7 +18,7 @@ pub struct Trial {
     pub ways: Ways,
     /// Trial or burst.
     pub kind: Kind,
-    /// IP length in octets: `512`, `mix:40,576,1500` or `random`.
+    /// IP length in octets: `512`, `mix:40,576,1500` or `random`; `1391-1406` where all packets of a length were lost encrypted.
     pub size_class: String,
     /// What the device did with the load.
     pub state: State,
@@ -32,6 +32,10 @@ pub struct Trial {
     pub seconds: f64,
     /// Of these, before the load was steady.
     pub ramp_seconds: f64,
+    /// Longest silence within the load, above 100 ms and 20 of its periods, where the load is not even: its rates are slopes through the silence,
+    /// and it says nothing of throughput. Null where there is none.
+    #[serde(default)]
+    pub pause_seconds: Option<f64>,
     /// Mean IP length of the packets.
     pub inner_bytes: Option<f64>,
     /// Packets at the tap where they come in.

@@ -54,7 +54,7 @@ sheet! {
     count latency_sf_max_ns; count latency_ct_min_ns; count latency_ct_p50_ns;
     count latency_ct_max_ns; count device_latency_p50_ns; real latency_slope_ppm; real slope_error_ppm;
     real ratio; count backlog_max_frames; real drain_seconds; real stall_seconds; real waiting_frames;
-    real waited_frames; real buffer_frames; why undetermined;
+    real waited_frames; real buffer_frames; why undetermined; real pause_seconds;
 }
 
 sheet! {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::at_device::AtDevice;
 use super::queue::{OneQueue, Passing, QueueRoom, one_queue};
 use super::row::{FrameRow, MISSING};
 use super::undrained::undrained;
@@ -44,7 +45,7 @@ impl FrameRow {
     }
 
     /// Times of packets at one of its taps.
-    fn times(&self, stage: usize, i: usize) -> i64 {
+    pub(super) fn times(&self, stage: usize, i: usize) -> i64 {
         let own = if stage == 0 {
             self.t.get(i).copied()
         } else if stage + 1 == self.places.len() {
@@ -53,72 +54,6 @@ impl FrameRow {
             self.middle.get(i).map(|(t, _)| *t)
         };
         own.unwrap_or(MISSING)
-    }
-}
-
-/// Where a packet was seen behind a device.
-#[derive(Clone, Copy)]
-struct SeenBehind {
-    t: i64,
-    middle: (i64, u16),
-    out: i64,
-}
-
-/// The packets of a span before a device and behind it.
-struct AtDevice {
-    /// When they came, and which they are.
-    came: Vec<(i64, usize)>,
-    left: Vec<SeenBehind>,
-    /// The least time between.
-    least: i64,
-}
-
-impl AtDevice {
-    /// The device between the tap of this number and the next one. `None` where it is not known which frames belong together.
-    fn of(row: &FrameRow, stage: usize, (from, to): (usize, usize)) -> Option<Self> {
-        let seen = |stage: usize| (from..to).filter(move |i| row.times(stage, *i) != MISSING);
-        let mut came: Vec<(i64, usize)> = seen(stage).map(|i| (row.times(stage, i), i)).collect();
-        came.sort_unstable();
-        let last = row.places.len() - 1;
-        let middle = |i: usize| row.middle.get(i).copied().unwrap_or((MISSING, 0));
-        let mut left: Vec<SeenBehind> = seen(stage + 1)
-            .map(|i| SeenBehind { t: row.times(stage + 1, i), middle: middle(i), out: row.times(last, i) })
-            .collect();
-        left.sort_by_key(|own| own.t);
-        if stage + 1 < last && seen(last).any(|i| row.times(stage + 1, i) == MISSING) {
-            // What came out was at the tap between, in the same order.
-            let mut out: Vec<i64> = seen(last).map(|i| row.times(last, i)).collect();
-            out.sort_unstable();
-            if out.len() != left.len() {
-                return None;
-            }
-            left.iter_mut().zip(out).for_each(|(own, out)| own.out = out);
-        }
-        // Whatever it is that left, it is no faster than any packet that is known.
-        let all = 0..row.t.len();
-        let both = all.filter(|i| row.times(stage, *i) != MISSING && row.times(stage + 1, *i) != MISSING);
-        let least = both.map(|i| row.times(stage + 1, i) - row.times(stage, i)).min().unwrap_or(0);
-        Some(Self { came, left, least })
-    }
-
-    /// Puts what left where the chosen packets are.
-    fn put(&self, row: &mut FrameRow, stage: usize, (from, to): (usize, usize), chosen: &[usize]) {
-        let (last, next) = (row.places.len() - 1, stage + 1);
-        if let Some(own) = row.out.get_mut(from..to) {
-            own.fill(MISSING);
-        }
-        if let Some(own) = row.middle.get_mut(from..to).filter(|_| next < last) {
-            own.fill((MISSING, 0));
-        }
-        for (seen, at) in self.left.iter().zip(chosen) {
-            let Some((_, i)) = self.came.get(*at) else { continue };
-            if let Some(out) = row.out.get_mut(*i) {
-                *out = seen.out;
-            }
-            if let Some(middle) = row.middle.get_mut(*i).filter(|_| next < last) {
-                *middle = seen.middle;
-            }
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::trials::limits::{ANCHOR_NS, DRIFT, FEWEST, FURTHEST_NS, MAX_ANCHORS};
+use crate::trials::limits::{ANCHOR_NS, DRIFT, FEWEST, FORWARD_NS, FURTHEST_NS, MAX_ANCHORS};
 use crate::trials::segments::silences;
 
 /// The first frame after a silence: its time and its length.
@@ -19,6 +19,8 @@ pub(crate) struct Clock {
     pub(crate) drift: f64,
     /// Whether enough is known for a drift, or for none.
     pub(crate) drift_known: bool,
+    /// Where not: how much it is at most, if anything bounds it.
+    pub(crate) drift_most: f64,
     /// Time of the other clock at which the offset holds.
     pub(crate) origin: i64,
     /// After these times of the clock itself it is ahead by as much more: it was set.
@@ -26,6 +28,19 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
+    /// The same by packets that go the other way: their time on the way is subtracted.
+    pub(crate) fn turned(self) -> Self {
+        let origin = self.origin.saturating_add(self.offset);
+        Self { offset: -self.offset, drift: -self.drift, origin, ..self }
+    }
+
+    /// The same where what it was taken for is ahead by a little more.
+    pub(crate) fn with(&self, more: &Self) -> Self {
+        let shift = (self.drift * more.origin.saturating_sub(self.origin) as f64).round() as i64;
+        let offset = self.offset.saturating_add(more.offset).saturating_add(shift);
+        Self { offset, drift: self.drift + more.drift, ..more.clone() }
+    }
+
     /// A time of this clock as the other one tells it.
     pub(crate) fn map(&self, t: i64) -> i64 {
         let set = self.set.iter().rev().find(|(from, _)| t > *from).map_or(0, |(_, more)| *more);
@@ -127,12 +142,28 @@ pub(crate) fn compare_at(here: &[Anchor], there: &[Anchor], offset: i64) -> Opti
     let usual: Vec<(u16, f64, f64)> = points.iter().copied().filter(|(own, ..)| *own == size).collect();
     // Anchors of other sizes take another time on their way, which is the same all along.
     let slopes: Vec<(f64, f64)> = [usual, points].iter().filter_map(|points| common_slope(points)).collect();
-    // A device that serves in bursts makes anchors wander: what is within three standard errors of none is none.
-    let slope = slopes.iter().find(|(slope, error)| slope.abs() > 3.0 * error).map(|(slope, _)| *slope);
-    let drift = slope.filter(|slope| slope.abs() < DRIFT).unwrap_or(0.0);
-    let offset = near.iter().map(|(t, d, _)| d - (drift * (t - origin) as f64).round() as i64).min()?;
-    Some(Clock { offset, drift, drift_known: !slopes.is_empty(), origin, set: Vec::new() })
+    let told = slopes.iter().find_map(|own| told(*own));
+    let drift = told.unwrap_or(0.0);
+    let level = |(t, d, _): &Met| (d - (drift * (t - origin) as f64).round() as i64, *t);
+    let (offset, fastest) = near.iter().map(level).min()?;
+    // Where nothing tells the drift, the offset is that at the time of the packet that tells it.
+    let origin = if told.is_some() { origin } else { fastest };
+    let most = slopes.iter().map(|(slope, error)| slope.abs() + 3.0 * error).min_by(f64::total_cmp);
+    let drift_most = most.filter(|_| told.is_none()).unwrap_or(0.0);
+    Some(Clock { offset, drift, drift_known: told.is_some(), drift_most, origin, set: Vec::new() })
 }
+
+/// The drift that a slope with its standard error tells: a device that serves in bursts makes anchors wander.
+fn told((slope, error): (f64, f64)) -> Option<f64> {
+    if slope.abs() > 3.0 * error {
+        Some(slope).filter(|slope| slope.abs() < DRIFT)
+    } else {
+        (3.0 * error < NO_DRIFT).then_some(0.0)
+    }
+}
+
+/// A clock whose drift is known to be less has none.
+const NO_DRIFT: f64 = 1e-6;
 
 /// The slope of a line through the points of several groups, with an intercept for each group, and the standard error of the slope.
 fn common_slope(points: &[(u16, f64, f64)]) -> Option<(f64, f64)> {
@@ -153,22 +184,81 @@ fn common_slope(points: &[(u16, f64, f64)]) -> Option<(f64, f64)> {
     (sxx > 0.0).then(|| (slope, (left / free as f64 / sxx).sqrt()))
 }
 
-/// The clock of a tap by packets that are known by their content: times at this tap and at the other one, in order. The fastest packets of each
-/// bunch meet an idle device. `None` where too few bunches tell of a drift.
-pub(crate) fn by_fastest(met: &[(i64, i64)], gap: i64) -> Option<Clock> {
-    let times: Vec<i64> = met.iter().map(|(t, _)| *t).collect();
+/// A packet at both of two taps: its time at either, and its length.
+pub(crate) type MetPacket = (i64, i64, u16);
+
+/// The clock of a tap by packets that are known at both: times at this tap and at the other one, in order. The fastest packets of each bunch
+/// meet an idle device, and those of a length take as long in each. Where each bunch has another length, latencies that grow at one pace in all
+/// bunches tell: a queue would fill at another pace in each. `None` where neither tells of a drift.
+pub(crate) fn by_fastest(met: &[MetPacket], gap: i64) -> Option<Clock> {
+    let times: Vec<i64> = met.iter().map(|(t, ..)| *t).collect();
     let origin = *times.first()?;
-    let late = |(t, d): &(i64, i64)| (d - t, *t);
-    let bunches = silences(&times, gap).into_iter().filter_map(|(from, to)| met.get(from..to));
-    let fastest = bunches.filter(|own| own.len() >= FEWEST).filter_map(|own| own.iter().map(late).min());
-    let fastest: Vec<(i64, i64)> = fastest.collect();
-    let level = fastest.first()?.0;
+    let bunches: Vec<&[MetPacket]> = silences(&times, gap)
+        .into_iter()
+        .filter_map(|(from, to)| met.get(from..to))
+        .filter(|own| own.len() >= FEWEST)
+        .collect();
+    let fastest: Vec<(u16, i64, i64)> = bunches.iter().flat_map(|own| fastest_of(own)).collect();
+    let level = fastest.first()?.1;
     let points: Vec<(u16, f64, f64)> =
-        fastest.iter().map(|(late, t)| (0, (t - origin) as f64 / 1e9, (late - level) as f64 / 1e9)).collect();
-    let (drift, _) = common_slope(&points).filter(|(slope, error)| slope.abs() > 3.0 * error && slope.abs() < DRIFT)?;
-    let offset = fastest.iter().map(|(late, t)| late - (drift * (t - origin) as f64).round() as i64).min()?;
-    Some(Clock { offset, drift, drift_known: true, origin, set: Vec::new() })
+        fastest.iter().map(|(size, late, t)| (*size, (t - origin) as f64 / 1e9, (late - level) as f64 / 1e9)).collect();
+    let drift = common_slope(&points).and_then(told).or_else(|| within(&bunches))?;
+    let rest = |(_, late, t): &(u16, i64, i64)| late - (drift * (t - origin) as f64).round() as i64;
+    // A clock that was set, or a path that became longer, is no drift.
+    let mut sizes: BTreeMap<u16, (i64, i64)> = BTreeMap::new();
+    for own in &fastest {
+        let (least, most) = sizes.entry(own.0).or_insert((i64::MAX, i64::MIN));
+        (*least, *most) = (rest(own).min(*least), rest(own).max(*most));
+    }
+    if sizes.values().any(|(least, most)| most - least >= FORWARD_NS) {
+        return None;
+    }
+    let offset = fastest.iter().map(rest).min()?;
+    Some(Clock { offset, drift, drift_known: true, drift_most: 0.0, origin, set: Vec::new() })
 }
+
+/// The fastest packet of each length of a bunch, with its time; of all where hardly two have the same.
+fn fastest_of(bunch: &[MetPacket]) -> Vec<(u16, i64, i64)> {
+    let mut sizes: BTreeMap<u16, (usize, (i64, i64))> = BTreeMap::new();
+    for (t, d, size) in bunch {
+        let (count, fastest) = sizes.entry(*size).or_insert((0, (d - t, *t)));
+        (*count, *fastest) = (*count + 1, (*fastest).min((d - t, *t)));
+    }
+    let usual = || sizes.iter().filter(|(_, (count, _))| *count >= FEWEST);
+    if usual().count() == 0 {
+        let fastest = sizes.values().map(|(_, own)| *own).min();
+        return fastest.into_iter().map(|(late, t)| (0, late, t)).collect();
+    }
+    usual().map(|(size, (_, (late, t)))| (*size, *late, *t)).collect()
+}
+
+/// The pace at which the fastest packets of each part of a bunch are later and later, where it is the same in most bunches.
+fn within(bunches: &[&[MetPacket]]) -> Option<f64> {
+    let of = |bunch: &&[MetPacket]| {
+        let (begin, level) = (bunch.first()?.0, bunch.first().map(|(t, d, _)| d - t)?);
+        let part = bunch.len().div_ceil(PARTS).max(1);
+        let least = |own: &[MetPacket]| own.iter().map(|(t, d, _)| (d - t, *t)).min();
+        let point = |(late, t): (i64, i64)| (0, (t - begin) as f64 / 1e9, (late - level) as f64 / 1e9);
+        let points: Vec<(u16, f64, f64)> = bunch.chunks(part).filter_map(least).map(point).collect();
+        common_slope(&points)
+    };
+    let mut slopes: Vec<(f64, f64)> = bunches.iter().filter_map(of).collect();
+    slopes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (middle, _) = *slopes.get(slopes.len() / 2)?;
+    slopes.retain(|(slope, error)| (slope - middle).abs() <= 3.0 * error + NO_DRIFT);
+    if slopes.len() < FEW_BUNCHES || slopes.len() * 3 < bunches.len() * 2 {
+        return None;
+    }
+    let weight = |error: f64| 1.0 / error.max(1e-9).powi(2);
+    let all: f64 = slopes.iter().map(|(_, error)| weight(*error)).sum();
+    let slope = slopes.iter().map(|(slope, error)| slope * weight(*error)).sum::<f64>() / all;
+    told((slope, all.sqrt().recip()))
+}
+
+/// Parts of a bunch whose fastest packets are compared.
+const PARTS: usize = 8;
+/// Bunches that agree, at least.
+const FEW_BUNCHES: usize = 3;
 
 /// Offsets that are tried, at most.
 const MAX_TIES: usize = 16;

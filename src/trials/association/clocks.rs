@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::clock::{Anchor, Clock, anchors, by_fastest, compare, compare_at, settings, vote};
+use super::clock::{Anchor, Clock, MetPacket, anchors, by_fastest, compare, compare_at, settings, vote};
 use super::row::{At, FrameRow, MISSING};
-use crate::trials::limits::ANCHOR_NS;
+use crate::trials::limits::{ANCHOR_NS, USUAL_DRIFT};
 use crate::trials::read::tap::ContentDigest;
 use crate::trials::read::{Place, Taps};
 
@@ -18,8 +18,8 @@ pub(crate) struct Clocks {
     pub(crate) depends_on_offset: bool,
 }
 
-/// Least time between two taps of the packets of a row.
-fn least(row: &FrameRow, from: Option<Place>, to: Option<Place>) -> Option<i64> {
+/// Packets of a row at two taps, in order of time, where it is known which they are. `sure`: without those that a rule of queues tells.
+fn paired(row: &FrameRow, (from, to): (Option<Place>, Option<Place>), sure: bool) -> Vec<MetPacket> {
     let time = |i: usize, place: Option<Place>| {
         if place == row.first() {
             row.t.get(i).copied()
@@ -29,43 +29,50 @@ fn least(row: &FrameRow, from: Option<Place>, to: Option<Place>) -> Option<i64> 
             row.middle.get(i).map(|(t, _)| *t)
         }
     };
-    let both = |i: usize| Some((time(i, from)?, time(i, to)?));
     // Which of several frames a packet is says nothing of the clocks.
     let is_clear = |i: &usize| {
         let either = |place: Place| Some(place) == from || Some(place) == to;
         row.unclear.iter().all(|own| !either(own.place) || !(own.from..own.to).contains(i))
+            && (!sure
+                || row.queued.iter().all(|own| !either(own.place) || !own.guessed || !(own.from..own.to).contains(i)))
     };
-    let pairs = (0..row.t.len()).filter(is_clear).filter_map(both).filter(|(a, b)| *a != MISSING && *b != MISSING);
+    let both = |i: usize| Some((time(i, from)?, time(i, to)?, *row.size.get(i)?));
+    let met = (0..row.t.len()).filter(is_clear).filter_map(both).filter(|(a, b, _)| *a != MISSING && *b != MISSING);
     // A clock that was set makes times impossible; it says nothing of the others.
-    pairs.map(|(a, b)| b.saturating_sub(a)).filter(|late| *late >= -ANCHOR_NS).min()
+    met.filter(|(a, b, _)| b.saturating_sub(*a) >= -ANCHOR_NS).collect()
+}
+
+/// Least time between two taps of the packets of a row.
+fn least(row: &FrameRow, from: Option<Place>, to: Option<Place>) -> Option<i64> {
+    paired(row, (from, to), false).iter().map(|(a, b, _)| b - a).min()
 }
 
 /// By how much the clock of a tap is ahead of that of the reference, where contents tell packets apart and hardly any of them agrees with
-/// what the clocks are taken for.
-fn told(both: &Both, [reference, place]: [Place; 2], clock: &Clock) -> Option<i64> {
+/// what the clocks are taken for, and when it is.
+fn told(both: &Both, [reference, place]: [Place; 2], clock: &Clock) -> Option<(i64, i64)> {
     let [fwd, rev] = both;
     // Of packets that came in at the other tap, the time on the way is subtracted.
     let ways = [(fwd, reference, place, 1), (rev, place, reference, -1)];
     ways.into_iter().find_map(|(seen, from, to, sign)| {
         let met = by_content(seen, from, to)?;
-        let time = |(t, d): &(i64, i64)| if sign > 0 { (*t, *d) } else { (*d, *t) };
-        let agrees = |own: &&(i64, i64)| {
+        let time = |(t, d, _): &MetPacket| if sign > 0 { (*t, *d) } else { (*d, *t) };
+        let agrees = |own: &&MetPacket| {
             let (near, other) = time(own);
             (clock.map(other) - near).abs() < ANCHOR_NS
         };
         if met.iter().filter(agrees).count() * AGREE_OF > met.len() {
             return None;
         }
-        let mut late: Vec<i64> = met.iter().map(|(t, d)| d - t).collect();
+        let mut late: Vec<(i64, i64)> = met.iter().map(|own| (own.1 - own.0, time(own).0)).collect();
         late.sort_unstable();
         // What a few packets share that are another's is no offset.
         let shared = |at: &usize| {
             late.get(at + late.len() / AGREE_OF)
                 .zip(late.get(*at))
-                .is_some_and(|(more, least)| more - least < ANCHOR_NS)
+                .is_some_and(|((more, _), (least, _))| more - least < ANCHOR_NS)
         };
         let at = (0..late.len()).find(shared)?;
-        Some(sign * late.get(at)?)
+        late.get(at).map(|(late, at)| (sign * late, *at))
     })
 }
 
@@ -80,24 +87,25 @@ fn drifting(both: &Both, [reference, place]: [Place; 2], gap: i64) -> Option<Clo
     if let Some(met) = sorted(fwd, reference, place) {
         return by_fastest(&met, gap);
     }
-    let Clock { offset, drift, origin, .. } = by_fastest(&sorted(rev, place, reference)?, gap)?;
-    let origin = origin.saturating_add(offset);
-    Some(Clock { offset: -offset, drift: -drift, drift_known: true, origin, set: Vec::new() })
+    Some(by_fastest(&sorted(rev, place, reference)?, gap)?.turned())
 }
 
 /// Of so many packets one is as fast as those that meet an idle device.
 const AGREE_OF: usize = 100;
 
-/// Times at both of two taps of packets that are told apart by their content.
-fn by_content(seen: &[(Place, At)], from: Place, to: Place) -> Option<Vec<(i64, i64)>> {
+/// Packets at both of two taps that are told apart by their content.
+fn by_content(seen: &[(Place, At)], from: Place, to: Place) -> Option<Vec<MetPacket>> {
     let at = |place: Place| seen.iter().find(|(own, _)| *own == place).map(|(_, at)| at);
     let (here, there) = (at(from)?, at(to)?);
-    let mut known: HashMap<ContentDigest, Option<i64>, FixedState> = HashMap::default();
+    let mut known: HashMap<ContentDigest, Option<(i64, u16)>, FixedState> = HashMap::default();
     for frame in here.frames.iter().filter(|frame| frame.key != ContentDigest::NONE) {
-        known.entry(frame.key).and_modify(|time| *time = None).or_insert(Some(frame.t));
+        known.entry(frame.key).and_modify(|time| *time = None).or_insert(Some((frame.t, frame.size)));
     }
-    let met = there.frames.iter().filter_map(|frame| Some((known.get(&frame.key).copied()??, frame.t)));
-    let met: Vec<(i64, i64)> = met.collect();
+    let met = there.frames.iter().filter_map(|frame| {
+        let (t, size) = known.get(&frame.key).copied()??;
+        Some((t, frame.t, size))
+    });
+    let met: Vec<MetPacket> = met.collect();
     (met.len() * 2 > here.frames.len().min(there.frames.len())).then_some(met)
 }
 
@@ -156,11 +164,11 @@ impl Clocks {
             let mut clock =
                 if one_clock { Some(same.clone()) } else { Self::by(&into, &out, (both, [*reference, *place])) };
             if let Some(clock) = clock.as_mut().filter(|_| !one_clock)
-                && let Some(offset) = told(both, [*reference, *place], clock)
+                && let Some((offset, origin)) = told(both, [*reference, *place], clock)
             {
                 // Captures that begin within a load at different times share no first frame, and loads that come one like the other may be
                 // taken for each other: contents tell.
-                *clock = compare_at(&into.0, &into.1, offset).unwrap_or(Clock { offset, ..Clock::default() });
+                *clock = compare_at(&into.0, &into.1, offset).unwrap_or(Clock { offset, origin, ..Clock::default() });
             }
             let is_set = [*reference, *place].iter().any(|place| !taps.place(*place).steps.is_empty());
             if let Some(clock) = clock.as_mut().filter(|_| !one_clock && !is_set)
@@ -177,6 +185,26 @@ impl Clocks {
             clocks.put(*place, clock);
         }
         clocks
+    }
+
+    /// Drifts by the fastest packets of each load that lost none: there are more of them than first ones. Whether any clock is told better.
+    pub(crate) fn refine(&mut self, rows: &[FrameRow], gap: i64) -> bool {
+        let [Some(fwd), Some(rev)] = [rows.first(), rows.get(1)] else { return false };
+        let mut told = false;
+        for place in fwd.places.iter().copied().skip(1) {
+            let Some(clock) = self.clock.get_mut(place as usize).and_then(Option::as_mut) else { continue };
+            if !clock.set.is_empty() || [fwd, rev].iter().any(|row| row.thin.is_some()) {
+                continue;
+            }
+            let (reference, other) = (fwd.first(), Some(place));
+            let found = by_fastest(&paired(fwd, (reference, other), true), gap)
+                .or_else(|| Some(by_fastest(&paired(rev, (other, reference), true), gap)?.turned()));
+            if let Some(found) = found {
+                *clock = clock.with(&found);
+                told = true;
+            }
+        }
+        told
     }
 
     /// By the packets that are paired: equal least latency each way where both directions are. Whether any clock was changed.
@@ -214,9 +242,7 @@ impl Clocks {
         };
         compare(&into.0, &into.1, [&times(fwd, reference), &times(fwd, place)]).or_else(|| {
             let frames = [times(rev, place), times(rev, reference)];
-            let Clock { offset, drift, drift_known, origin, .. } = compare(&out.0, &out.1, [&frames[0], &frames[1]])?;
-            let origin = origin.saturating_add(offset);
-            Some(Clock { offset: -offset, drift: -drift, drift_known, origin, set: Vec::new() })
+            Some(compare(&out.0, &out.1, [&frames[0], &frames[1]])?.turned())
         })
     }
 
@@ -224,6 +250,15 @@ impl Clocks {
         if let Some(own) = self.clock.get_mut(place as usize) {
             *own = clock;
         }
+    }
+
+    /// By how much a drift that nothing tells may make times of a trial between two taps wrong, in nanoseconds.
+    pub(crate) fn adrift(&self, places: [Place; 2], (begin, end): (i64, i64)) -> f64 {
+        let far = |clock: &Clock| begin.abs_diff(clock.origin).max(end.abs_diff(clock.origin)) as f64;
+        let most =
+            |clock: &Clock| Some(clock.drift_most).filter(|most| *most > 0.0).unwrap_or(USUAL_DRIFT).min(USUAL_DRIFT);
+        let clocks = places.into_iter().filter_map(|place| self.get(place));
+        clocks.filter(|clock| !clock.drift_known).map(|clock| far(clock) * most(clock)).fold(0.0, f64::max)
     }
 
     pub(crate) fn get(&self, place: Place) -> Option<&Clock> {

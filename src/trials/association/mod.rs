@@ -1,5 +1,6 @@
 //! Which frame of one tap became which of another, direction by direction.
 
+mod at_device;
 mod back;
 mod beside;
 mod both_ways;

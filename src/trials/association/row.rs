@@ -1,9 +1,11 @@
 //! The frames of one direction at each tap, in order of time on one clock.
 
+use std::collections::BTreeSet;
+
 use super::beside::PacketBeside;
 use super::both_ways::QueuedSpan;
 use super::copies;
-use super::lengths::{Histogram, Lengths};
+use super::lengths::{Histogram, KnownLength, Lengths, lost_whole};
 use super::pair::Span;
 use crate::model::trials::Direction;
 use crate::trials::read::load_flows::test_flows;
@@ -117,10 +119,10 @@ pub(crate) struct Unclear {
 
 impl FrameRow {
     /// No packet yet.
-    fn empty(direction: Direction, seen: &[(Place, At)], lengths: Lengths, thinned: bool) -> Self {
+    pub(super) fn of_places(direction: Direction, places: Vec<Place>, lengths: Lengths, thinned: bool) -> Self {
         Self {
             direction,
-            places: seen.iter().map(|(place, _)| *place).collect(),
+            places,
             t: Vec::new(),
             size: Vec::new(),
             key: Vec::new(),
@@ -291,7 +293,7 @@ fn packets_of_the_load(own: &mut Vec<(usize, &Outer)>, mine: &mut [bool], load: 
 }
 
 /// Which outer lengths the packets of a direction have.
-fn lengths(taps: &Taps, seen: &[(Place, At)]) -> Lengths {
+fn lengths(taps: &Taps, seen: &[(Place, At)], gap: i64) -> Lengths {
     let histogram = |at: &At| {
         let mut counts = Histogram::new();
         at.frames.iter().filter(|frame| frame.test).for_each(|frame| {
@@ -307,15 +309,30 @@ fn lengths(taps: &Taps, seen: &[(Place, At)]) -> Lengths {
             let pairs = at.frames.iter().filter_map(|frame| records(*place).get(frame.record as usize));
             Lengths::known(pairs.map(|o| (o.detail.inner, o.detail.outer)))
         }
-        (Some((_, plain)), Some((_, tunnel))) => Lengths::learn(&histogram(plain), &histogram(tunnel)),
+        (Some((_, plain)), Some((_, tunnel))) => {
+            let mut lengths = Lengths::learn(&histogram(plain), &histogram(tunnel));
+            if seen.first().is_some_and(|(_, first)| first.tunnel) {
+                let beside: BTreeSet<u16> =
+                    plain.frames.iter().filter(|own| !own.test).filter_map(|own| lengths.ruled(own.size)).collect();
+                let known = |outer: u16| match lengths.inner_of(outer) {
+                    Some(_) => KnownLength::Load,
+                    None if beside.contains(&outer) => KnownLength::Beside,
+                    None => KnownLength::Unseen,
+                };
+                let lost = lost_whole(&tunnel.frames, known, gap);
+                lengths.add(&lost);
+            }
+            lengths
+        }
         _ => Lengths::default(),
     }
 }
 
-/// The packets that came in. Those that came in encrypted have the lengths that the plain side shows.
-pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> FrameRow {
+/// The packets that came in. Those that came in encrypted have the lengths that the plain side shows. `gap`: a longer silence ends a load.
+pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)], gap: i64) -> FrameRow {
     let plain = seen.iter().find(|(_, at)| !at.tunnel);
-    let mut row = FrameRow::empty(direction, seen, lengths(taps, seen), taps.is_thinned());
+    let places = seen.iter().map(|(place, _)| *place).collect();
+    let mut row = FrameRow::of_places(direction, places, lengths(taps, seen, gap), taps.is_thinned());
     let Some((place, first)) = seen.first() else { return row };
     if first.tunnel && plain.is_some_and(|(_, at)| at.frames.iter().all(|frame| !frame.test)) {
         // No test load came out in clear: what is in the tunnel is something else.

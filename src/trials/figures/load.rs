@@ -81,21 +81,30 @@ impl Load {
     }
 }
 
-/// The class of the sizes of a trial: one size, a mix of few, or random ones. `frames`: what each stands for; empty for one each.
-pub(crate) fn size_class(sizes: &[u16], frames: &[f64]) -> String {
+/// The class of the sizes of a trial: one size, a mix of few, or random ones. `frames`: what each stands for; empty for one each. `least`:
+/// from which size on one stands for others, too.
+pub(crate) fn size_class(sizes: &[u16], frames: &[f64], least: &dyn Fn(u16) -> Option<u16>) -> String {
     let mut sums: BTreeMap<u16, f64> = BTreeMap::new();
     for (i, size) in sizes.iter().enumerate() {
         *sums.entry(*size).or_default() += frames.get(i).copied().unwrap_or(1.0);
     }
     let all: f64 = sums.values().sum();
     let counts: Vec<(u16, f64)> = sums.into_iter().collect();
+    let name = |size: u16| match least(size).filter(|least| *least < size) {
+        Some(least) => format!("{least}-{size}"),
+        None => size.to_string(),
+    };
     if let [(size, _)] = counts.as_slice() {
-        return size.to_string();
+        return name(*size);
     }
     let common: Vec<&(u16, f64)> = counts.iter().filter(|(_, count)| count * 100.0 >= all).collect();
     let covered: f64 = common.iter().map(|(_, count)| count).sum();
+    // A few packets beside a load are none of it.
+    if let ([(size, _)], true) = (common.as_slice(), covered * 100.0 >= 95.0 * all) {
+        return name(*size);
+    }
     if (2..=8).contains(&common.len()) && covered * 100.0 >= 95.0 * all {
-        let names: Vec<String> = common.iter().map(|(size, _)| size.to_string()).collect();
+        let names: Vec<String> = common.iter().map(|(size, _)| name(*size)).collect();
         return format!("mix:{}", names.join(","));
     }
     "random".to_owned()
@@ -107,11 +116,12 @@ mod tests {
 
     #[test]
     fn classes_are_one_size_a_mix_or_random() {
-        assert_eq!(size_class(&[512; 9], &[]), "512");
+        assert_eq!(size_class(&[512; 9], &[], &|_| None), "512");
         let imix: Vec<u16> = [40, 40, 576, 40, 1500, 576].repeat(50);
-        assert_eq!(size_class(&imix, &[]), "mix:40,576,1500");
-        assert_eq!(size_class(&(64..1400).collect::<Vec<u16>>(), &[]), "random");
+        assert_eq!(size_class(&imix, &[], &|_| None), "mix:40,576,1500");
+        assert_eq!(size_class(&(64..1400).collect::<Vec<u16>>(), &[], &|_| None), "random");
+        assert_eq!(size_class(&[vec![64; 998], vec![84, 98]].concat(), &[], &|_| None), "64");
         // A common size below 95 % beside rare ones is random.
-        assert_eq!(size_class(&[vec![64; 90], (100..110).collect()].concat(), &[]), "random");
+        assert_eq!(size_class(&[vec![64; 90], (100..110).collect()].concat(), &[], &|_| None), "random");
     }
 }

@@ -3,6 +3,7 @@
 use super::inside::through_tunnel;
 use super::late::{Spread, growth, stall};
 use super::load::{Headers, Load, size_class};
+use super::pauses::pause;
 use super::stamps::coarse;
 use super::tally::{TrialTally, tally};
 use crate::model::report::Rfc3339;
@@ -67,6 +68,8 @@ pub(crate) struct Sample<'s> {
     pub(crate) open_queue: [bool; 2],
     /// Lengths inside are not known.
     pub(crate) opaque: bool,
+    /// From which size on one stands for others, too, that nobody saw in clear.
+    pub(crate) least: &'s dyn Fn(u16) -> Option<u16>,
     /// What the records stand for, where not all were kept.
     pub(crate) thin: Option<ThinSample<'s>>,
 }
@@ -79,7 +82,17 @@ impl Sample<'_> {
     fn sooner(&self) -> i64 {
         if self.depends_on_offset { self.sooner.min(CLOCKS_APART + self.grain) } else { self.sooner }
     }
+
+    /// Whether the mean length is known to a part of what rates are exact to only.
+    fn is_vague(&self, from: usize) -> bool {
+        let sizes = self.size.get(from..).unwrap_or_default();
+        let open = |size: &u16| (self.least)(*size).map_or(0, |least| u64::from(size.saturating_sub(least)));
+        sizes.iter().map(open).sum::<u64>() * VAGUE_OF > sizes.iter().map(|size| u64::from(*size)).sum()
+    }
 }
+
+/// Of so many octets one may be in doubt.
+const VAGUE_OF: u64 = 1_000;
 
 /// A trial with what is needed to judge it.
 #[derive(Debug)]
@@ -99,6 +112,8 @@ pub(crate) struct Measured {
     pub(crate) shared: bool,
     /// Which ways are loaded, where the load of the other direction is not used.
     pub(crate) mate: Option<Ways>,
+    /// By how much a drift that nothing tells may make times wrong, in nanoseconds: those between both ends, and those up to the tap in the middle.
+    pub(crate) adrift: [f64; 2],
 }
 
 impl Measured {
@@ -163,7 +178,8 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let mut because = |figure, reason| why.push(OpenFigure { figure, reason });
     let has_out = !sample.out.is_empty();
     let known = |load: &Load| (!sample.opaque).then_some(*load);
-    let offered = known(load).and_then(|load| load.rates(offered_fps));
+    let vague = sample.is_vague(from);
+    let offered = known(load).filter(|_| !vague).and_then(|load| load.rates(offered_fps));
     let forwarded_fps = if has_out { tally.forwarded_fps.filter(|_| !sample.more_out) } else { offered_fps };
     let forwarded = known(if has_out { passed } else { load }).and_then(|load| load.rates(forwarded_fps));
     let seconds = (end - begin) as f64 / 1e9;
@@ -177,14 +193,19 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         ways: Ways::One,
         kind: sample.kind,
         // Of packets that nobody saw in clear only the outer length is known.
-        size_class: format!("{}{}", if sample.opaque { "outer:" } else { "" }, size_class(sample.size, &tally.sizes)),
+        size_class: format!(
+            "{}{}",
+            if sample.opaque { "outer:" } else { "" },
+            size_class(sample.size, &tally.sizes, sample.least)
+        ),
         state: State::Silent,
         basis: sample.basis,
         start: Rfc3339(sample.start_ns),
         start_ns: sample.start_ns,
         seconds,
+        pause_seconds: if sample.thin.is_none() { pause(steady, offered_fps) } else { None },
         ramp_seconds: (sample.steady - begin).max(0) as f64 / 1e9,
-        inner_bytes: load.mean().filter(|_| !sample.opaque),
+        inner_bytes: load.mean().filter(|_| !sample.opaque && !vague),
         sent,
         received,
         lost,
@@ -240,7 +261,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     }
     let counted = |trial: &mut Trial| store_and_forward(trial, sample, good);
     of_link(&mut trial, sample, spread.is_some().then_some(&counted as _), &mut because);
-    if sample.opaque {
+    if sample.opaque || vague {
         because(Figure::Inner, Reason::Opaque);
     } else if offered.is_some_and(|r| r.l4_bps.is_none()) {
         because(Figure::L4, Reason::NoTransport);
@@ -283,7 +304,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let least = || late_of().filter(|late| *late >= -sample.sooner).min();
     let idle = spread.and_then(|_| least()).filter(|_| sample.inside == 0 && !sample.shared);
     let (inside, open_queue, shared) = (sample.inside, sample.open_queue, sample.shared);
-    Some(Measured { trial, late, lost_at, idle, inside, open_queue, shared, mate: None })
+    Some(Measured { trial, late, lost_at, idle, inside, open_queue, shared, mate: None, adrift: [0.0; 2] })
 }
 
 /// Whether the device worked on during a silence of the output: the packets that should have come out are lost, and passed the tunnel's tap

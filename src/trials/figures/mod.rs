@@ -6,6 +6,7 @@ mod inside;
 mod late;
 pub(crate) mod load;
 mod measure;
+mod pauses;
 mod stamps;
 mod state;
 pub(crate) mod tally;

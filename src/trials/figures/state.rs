@@ -6,7 +6,7 @@ use super::Measured;
 use super::fit::rank;
 use super::stamps::without_waiting;
 use crate::model::trials::{Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
-use crate::trials::limits::{FORWARD_NS, WAITING, WAYS};
+use crate::trials::limits::{CLOCKS_APART, FORWARD_NS, WAITING, WAYS};
 
 /// What trials must share to be compared.
 pub(crate) type Group = (Direction, Ways, String);
@@ -33,7 +33,7 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
         .map(|row| (row.trial.direction, row.trial.size_class.clone()))
         .collect();
     let ways: Vec<Ways> = rows.iter().map(|row| ways(row, &rows)).collect();
-    let open: Vec<[bool; 2]> = rows.iter().map(|row| row.open_queue).collect();
+    let open: Vec<([bool; 2], [f64; 2])> = rows.iter().map(|row| (row.open_queue, row.adrift)).collect();
     let mut trials: Vec<Trial> = Vec::with_capacity(rows.len());
     for (row, ways) in rows.into_iter().zip(ways) {
         let key = (row.trial.direction, row.trial.size_class.clone());
@@ -41,7 +41,7 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
         trials.push(alone(row, ways, (least, met_idle.contains(&key)), equal));
     }
     together(&mut trials);
-    for (trial, open) in trials.iter_mut().zip(open) {
+    for (trial, (open, adrift)) in trials.iter_mut().zip(open) {
         if trial.state != State::Overloaded {
             trial.buffer_frames = None;
         }
@@ -54,8 +54,29 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
             let reason = undecided(trial);
             trial.undetermined.push(OpenFigure { figure: Figure::State, reason });
         }
+        without_times(trial, adrift);
     }
     trials
+}
+
+/// Takes away times that a drift may make wrong. By how much they grow within a trial is far more than any drift.
+fn without_times(trial: &mut Trial, [ends, device]: [f64; 2]) {
+    let reason = Reason::DependsOnOffset;
+    // What may be wrong by half of it says nothing.
+    let is_wrong = |by: f64, late: i64| by > (CLOCKS_APART as f64).max(late as f64 / 2.0);
+    if trial.device_latency_p50_ns.is_some_and(|late| is_wrong(device, late))
+        && trial.device_latency_p50_ns.take().is_some()
+    {
+        trial.undetermined.push(OpenFigure { figure: Figure::DeviceLatency, reason });
+    }
+    if trial.latency_p50_ns.or(trial.latency_min_ns).is_none_or(|late| !is_wrong(ends, late)) {
+        return;
+    }
+    without_waiting(trial);
+    (trial.latency_min_ns, trial.waiting_frames, trial.waited_frames) = (None, None, None);
+    trial.latency_modelled = false;
+    trial.undetermined.retain(|open| open.figure != Figure::Latency);
+    trial.undetermined.push(OpenFigure { figure: Figure::Latency, reason });
 }
 
 /// Takes away what a full queue would make of the losses, where it is in doubt that one did: which packets waited how long. What was lost,

@@ -5,6 +5,7 @@ use crate::model::trials::Basis;
 use crate::trials::begins::at_begin;
 use crate::trials::finish::Found;
 use crate::trials::limits::{STALL_FRAMES, STALL_NS};
+use crate::trials::read::skipped::missing;
 use crate::trials::read::{Place, Taps};
 
 /// Why a trial is not used within which the captures begin or end.
@@ -12,6 +13,7 @@ pub(super) fn at_ends(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Foun
     at_end(taps, clocks, row, found)
         .or_else(|| before_drained(taps, clocks, row, found))
         .or_else(|| ended(taps, clocks, row, found))
+        .or_else(|| duplicated(taps, clocks, row, found))
         .or_else(|| at_begin(row, found))
 }
 
@@ -34,9 +36,39 @@ fn ended(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<
     let beside = row.beside.iter().filter(|own| during(own.t)).count();
     let sent = row.count(from, to) as usize + carried + beside;
     (row.thin.is_none() && latest < found.end + STALL_NS && left >= sent + STALL_FRAMES).then(|| {
-        "The first tap shows no frame after it, and more packets left than came in: its capture ended while the load went on.".to_owned()
+        "More packets left than came in, and the first tap shows no frame after it: its capture ended while the load went on, or packets were \
+         duplicated."
+            .to_owned()
     })
 }
+
+/// Why a trial is not used of which more packets came out than were in the tunnel, where no number is missing: the tap between missed none.
+/// Contents tell them apart.
+fn duplicated(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
+    let (from, to) = (found.stretch.from, found.stretch.to);
+    let told = matches!(found.basis, Basis::Content | Basis::Decrypted);
+    let numbered = taps.is_tunnel(Place::Middle) && taps.place(Place::Middle).sas.iter().all(|sa| sa.key.is_some());
+    if told || !numbered || row.places.get(1) != Some(&Place::Middle) || row.places.len() < 3 || row.thin.is_some() {
+        return None;
+    }
+    let seen = |times: &mut dyn Iterator<Item = i64>| times.filter(|t| *t != MISSING).count();
+    let inside = seen(&mut row.middle.get(from..to)?.iter().map(|(t, _)| *t));
+    let out = seen(&mut row.out.get(from..to)?.iter().copied());
+    let uncovered = || {
+        stopped_first(taps, clocks, Place::Middle, row, found)
+            || super::uncovered(taps, clocks, Place::Middle, row, found).is_some()
+    };
+    let is_known = row.unclear(Place::Middle, (from, to)).is_none_or(|own| own.queued);
+    let missing = missing(&row.skips, found.begin, found.following);
+    let more = out > inside + FEW + inside / MORE_OF && inside > 0 && missing == 0 && is_known;
+    (more && !uncovered()).then(|| {
+        "More packets left than were in the tunnel, where no sequence number is missing: packets were duplicated behind its tap."
+            .to_owned()
+    })
+}
+
+/// Of so many packets one more may be of the load before or behind.
+const MORE_OF: usize = 200;
 
 /// A load does not fall silent for so many of its periods.
 const PERIODS: i64 = 8;
@@ -62,23 +94,38 @@ fn at_end(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option
     if lost == 0 || end >= found.end.saturating_add(least) || is_open {
         return None;
     }
-    let behind = out.iter().rev().take_while(|d| **d == MISSING).count();
+    let LastOnes { missing, in_time } = LastOnes::of(t, out, end);
     // Packets that came in too late to have come out.
     let too_late = t.len() - t.partition_point(|t| t.saturating_add(least) <= end);
     let told = matches!(found.basis, Basis::Content | Basis::Decrypted);
-    // Those behind the last that came out may be as late as that one was.
-    let (waiting, came_out) = (t.len() - behind, t.len() - behind - 1);
-    let last_late = out.get(came_out)? - t.get(came_out)?;
-    let in_time = t.get(waiting).is_some_and(|first| end - first <= last_late + last_late / 2);
-    let inside = if told { in_time && (behind == lost || behind >= MANY) } else { lost <= too_late + 1 };
+    let inside = if told { in_time && (missing == lost || missing >= MANY) } else { lost <= too_late + 1 };
     if inside {
         let why = "The captures end when it does: packets that had not come out by then may have been inside.";
         return Some(why.to_owned());
     }
     // Where all are as late, none waited. How many of those that are missing still waited is open, and with it every count.
     let period = (found.end - found.begin) / (t.len() as i64).max(1);
-    let why = "The captures end before the queue drained: packets inside cannot be told from lost ones.";
-    (!told && most - least > period / 2).then(|| why.to_owned())
+    (!told && most - least > period / 2).then(|| UNDRAINED.to_owned())
+}
+
+/// Why a trial is not used whose packets may still have been in the queue.
+const UNDRAINED: &str = "The captures end before the queue drained: packets inside cannot be told from lost ones.";
+
+/// The packets that came in after the last one that came out.
+struct LastOnes {
+    missing: usize,
+    /// Whether they would have come out after the end of the capture if they were as late as that one.
+    in_time: bool,
+}
+
+impl LastOnes {
+    fn of(t: &[i64], out: &[i64], end: i64) -> Self {
+        let missing = out.iter().rev().take_while(|d| **d == MISSING).count();
+        let waiting = t.len().saturating_sub(missing);
+        let late = waiting.checked_sub(1).and_then(|at| Some(out.get(at)? - t.get(at)?));
+        let in_time = t.get(waiting).zip(late).is_some_and(|(first, late)| end - first <= late + late / 2);
+        Self { missing, in_time }
+    }
 }
 
 /// Why a trial is not used behind which the captures end while a queue still drains. A run whose last frame is the last that the device sent
@@ -94,20 +141,16 @@ fn before_drained(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -
         && (told && last_ones_missing(t, out, end)
             || still_in_tunnel(row, found, end)
             || row.undrained.is_some_and(|own| own >= from && own < to));
-    is_inside
-        .then(|| "The captures end before the queue drained: packets inside cannot be told from lost ones.".to_owned())
+    is_inside.then(|| UNDRAINED.to_owned())
 }
 
 /// Whether none of the last packets came out, more than were ever lost in a row, and all of them would have come out behind the end of the
 /// capture if they waited as long as those before.
 fn last_ones_missing(t: &[i64], out: &[i64], end: i64) -> bool {
-    let behind = out.iter().rev().take_while(|d| **d == MISSING).count();
-    let waiting = t.len() - behind;
-    let (before, after) = (out.get(..waiting).unwrap_or_default(), t.get(waiting));
+    let LastOnes { missing, in_time } = LastOnes::of(t, out, end);
+    let before = out.get(..out.len() - missing).unwrap_or_default();
     let longest = before.split(|d| *d != MISSING).map(<[i64]>::len).max().unwrap_or(0);
-    let late = waiting.checked_sub(1).and_then(|at| Some(out.get(at)? - t.get(at)?));
-    let in_time = after.zip(late).is_some_and(|(first, late)| end - first <= late + late / 2);
-    in_time && behind > 2 * longest.max(1)
+    in_time && missing > 2 * longest.max(1)
 }
 
 /// Whether the tap between shows packets of a trial behind the end of the last tap's capture: more than the link behind it ever loses.

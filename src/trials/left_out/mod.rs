@@ -15,6 +15,7 @@ use super::finish::Found;
 use super::limits::{APART_NS, FEWEST, MAX_LISTED, STALL_FRAMES, STALL_NS};
 use super::read::tap::ContentDigest;
 use super::read::{Place, Taps};
+use crate::analysis::finish::findings::plural;
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Direction, Flow, Kind, Segment};
 
@@ -34,7 +35,7 @@ pub(super) fn segments(
             let row = rows.get(found.way)?;
             let frames = row.count(found.stretch.from, found.stretch.to);
             let why = match found.stretch.kind {
-                Kind::Stray => format!("{frames} frames: fewer than {FEWEST} are learning frames."),
+                Kind::Stray => format!("{}: fewer than {FEWEST} are learning frames.", plural(frames, "frame")),
                 Kind::Ramp => ramp(row, found),
                 Kind::Trial | Kind::Burst => is_cut(found)?,
             };

@@ -6,6 +6,7 @@ pub(crate) mod load_flows;
 mod one_end;
 pub(crate) mod skipped;
 pub(super) mod tap;
+mod tap_stream;
 pub(super) mod transfers;
 mod tunnel_reading;
 mod tunnel_ways;
@@ -81,6 +82,7 @@ impl Taps {
         let Some(raw) = sight.frame.time.ns() else { return };
         let ns = tap.time(raw);
         let stack = sight.stack;
+        tap.assumed |= stack.flags.not_ethernet;
         if stack.flags.control {
             tap.push_control(ns, l1_of(stack.frame_bytes));
         }
@@ -268,6 +270,11 @@ impl Taps {
     /// Of each tap: frames, packets in clear, packets in a tunnel.
     pub(crate) fn counts(&self) -> [(u64, u64, u64); 3] {
         self.tap.each_ref().map(|tap| (tap.frames, tap.packets, tap.opaque))
+    }
+
+    /// Taps whose frames are none of Ethernet, so that their lengths on the wire are assumed.
+    pub(crate) fn assumed(&self) -> [bool; 3] {
+        self.tap.each_ref().map(|tap| tap.assumed)
     }
 
     /// Whether the plain tap shows a tunnel and the tunnel's tap none.

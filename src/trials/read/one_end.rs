@@ -1,7 +1,8 @@
 //! Loads of both directions that one tap alone shows in clear, beside the tunnel's: which of them goes into the tunnel there, and which direction
 //! of the tunnel carries it. Of four readings, two are the others with time turned round.
 
-use super::tunnel_reading::{ReadingRules, TapStream, WayReading};
+use super::tap_stream::TapStream;
+use super::tunnel_reading::{ReadingRules, WayReading};
 use super::tunnel_ways::{in_clear, in_tunnel, rules};
 use super::{Place, Taps};
 use crate::model::trials::Direction;

@@ -145,6 +145,8 @@ pub(crate) struct Tap {
     pub(crate) opaque: u64,
     pub(crate) decrypted: u64,
     pub(crate) steps: Vec<ClockStep>,
+    /// Whether frames are none of Ethernet: their lengths on the wire are assumed.
+    pub(crate) assumed: bool,
     /// Sequence numbers that SAs skipped.
     pub(crate) skipped: SkippedNumbers,
     /// How fine its times are.
@@ -185,6 +187,7 @@ impl Tap {
             opaque: 0,
             decrypted: 0,
             steps: Vec::new(),
+            assumed: false,
             skipped: SkippedNumbers::default(),
             grain: TimeGrain::default(),
             earliest: None,

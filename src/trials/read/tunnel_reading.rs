@@ -1,83 +1,8 @@
 //! How well packets in clear agree with frames of a tunnel: of two ways to read its directions, which can be and which cannot.
 
+use super::tap_stream::{FIRSTS, FrameBunch, TapStream};
 use crate::trials::association::clock::vote;
 use crate::trials::limits::{FEWEST, TAPS_APART};
-use crate::trials::segments::silences;
-
-/// A frame of a stream: its time, its IP length, and how many it stands for.
-pub(super) type StreamFrame = (i64, u16, u32);
-
-/// Frames between two silences.
-#[derive(Clone, Copy, Debug)]
-struct FrameBunch {
-    from: usize,
-    to: usize,
-    begin: i64,
-    end: i64,
-    frames: u64,
-    /// The length that most have, by the median.
-    size: i64,
-}
-
-impl FrameBunch {
-    const fn lasts(&self) -> i64 {
-        self.end - self.begin
-    }
-
-    /// Whether this is what became of `before`, longer by what had to wait.
-    fn is_stretched(&self, before: &Self) -> bool {
-        self.lasts() - before.lasts() > STRETCHED_NS.max(before.lasts() / 100)
-    }
-
-    /// Whether so many are missing that no bad link lost them, and none waited.
-    fn lacks_many(&self, before: &Self) -> bool {
-        self.frames * 5 < before.frames * 4 && !self.is_stretched(before)
-    }
-}
-
-/// What one tap shows of one way.
-pub(super) struct TapStream {
-    times: Vec<i64>,
-    bunches: Vec<FrameBunch>,
-    /// Whether there were others, of few frames.
-    beside: bool,
-}
-
-impl TapStream {
-    /// Loads are told apart by silences longer than `gap`; what few frames there are beside them says nothing.
-    pub(super) fn of(frames: impl Iterator<Item = StreamFrame>, gap: i64) -> Self {
-        let all: Vec<StreamFrame> = frames.collect();
-        let times: Vec<i64> = all.iter().map(|(t, ..)| *t).collect();
-        let bunch = |(from, to): (usize, usize)| {
-            let own = all.get(from..to)?;
-            let mut sizes: Vec<u16> = own.iter().map(|(_, size, _)| *size).collect();
-            sizes.sort_unstable();
-            let frames = own.iter().map(|(.., frames)| u64::from(*frames)).sum();
-            let size = i64::from(*sizes.get(sizes.len() / 2)?);
-            Some(FrameBunch { from, to, begin: own.first()?.0, end: own.last()?.0, frames, size })
-        };
-        let mut bunches: Vec<FrameBunch> = silences(&times, gap).into_iter().filter_map(bunch).collect();
-        let all = bunches.len();
-        if bunches.iter().any(|bunch| bunch.frames >= FEWEST as u64) {
-            bunches.retain(|bunch| bunch.frames >= FEWEST as u64);
-        }
-        Self { times, beside: bunches.len() < all, bunches }
-    }
-
-    /// Frames of all loads.
-    pub(super) fn frames(&self) -> u64 {
-        self.bunches.iter().map(|own| own.frames).sum()
-    }
-
-    /// Times from the begin of a bunch on.
-    fn from(&self, bunch: &FrameBunch) -> &[i64] {
-        self.times.get(bunch.from..).unwrap_or_default()
-    }
-
-    fn times_of(&self, bunch: &FrameBunch) -> &[i64] {
-        self.times.get(bunch.from..bunch.to).unwrap_or_default()
-    }
-}
 
 /// A tap and the next one that packets of a way pass, and which of the two is the tunnel's: 1 the next one, -1 the first, 0 none.
 pub(super) type Hop<'s> = (&'s TapStream, &'s TapStream, i64);
@@ -146,17 +71,25 @@ impl WayReading<'_> {
         each.map(|(own, other)| i64::from(is_long(other, own)) - i64::from(is_long(own, other))).sum::<i64>().signum()
     }
 
-    /// Above 0 where packets are through the tunnel sooner and more evenly here, below 0 where they are in `other`.
+    /// Above 0 where packets are through the tunnel more evenly here, below 0 where they are in `other`. That they are through it sooner tells
+    /// nothing by itself: read the wrong way round, it is by how much loads of one direction begin later than those of the other.
     pub(super) fn closer(&self, other: &Self, rules: ReadingRules) -> i64 {
+        if !rules.whole || rules.grain != 0 {
+            return 0;
+        }
+        let uneven = [self, other].map(Self::unevenness);
+        let [Some((own_least, own)), Some((others_least, others))] = uneven else { return 0 };
+        // What is as even as two generators on one way, and as uneven as a device on the other, is no gateway.
+        let is_even = |least: i64, most: i64, other: i64| {
+            let is_less = |own: i64, other: i64| other > 2 * own + ROUNDED_NS / 2;
+            is_less(most, other) && !is_less(least, most)
+        };
+        let even = i64::from(is_even(own_least, own, others)) - i64::from(is_even(others_least, others, own));
         let [Some(own), Some(others)] = [self, other].map(|reading| reading.trip(rules)) else { return 0 };
-        let is_long = |own: i64, other: i64| own > 3 * other.max(0) + CLOSER_NS + 2 * rules.grain;
+        let is_long = |own: i64, other: i64| own > 3 * other.max(0) + CLOSER_NS;
         let sooner = i64::from(is_long(others, own)) - i64::from(is_long(own, others));
-        let uneven = [self, other].map(|reading| reading.unevenness().filter(|_| rules.whole && rules.grain == 0));
-        let [Some(own), Some(others)] = uneven else { return sooner };
-        let is_uneven = |own: i64, other: i64| own > 2 * other + ROUNDED_NS / 2;
-        let even = i64::from(is_uneven(others, own)) - i64::from(is_uneven(own, others));
         // Where one contradicts the other, nothing tells.
-        if sooner * even < 0 { 0 } else { (sooner + even).signum() }
+        if sooner * even < 0 { 0 } else { even }
     }
 
     /// The time into the tunnel and out of it, together, of most loads.
@@ -164,8 +97,9 @@ impl WayReading<'_> {
         median(self.ends.iter().flat_map(|end| trips(end, rules)).collect())
     }
 
-    /// By how much the time between two taps changes from one packet to the next, where none is lost.
-    fn unevenness(&self) -> Option<i64> {
+    /// By how much the time between two taps changes from one packet to the next, where none is lost: on the way on which that is least, and
+    /// on that on which it is most.
+    fn unevenness(&self) -> Option<(i64, i64)> {
         let of = |(here, there, _): &Hop<'_>, a: &FrameBunch, b: &FrameBunch| {
             let (own, next) = (here.times_of(a), there.times_of(b));
             let late: Vec<i64> = own.iter().zip(next).map(|(t, d)| d - t).collect();
@@ -173,8 +107,8 @@ impl WayReading<'_> {
             median(changes).filter(|_| own.len() == next.len())
         };
         let hop = |hop: &Hop<'_>| median(aligned(hop)?.iter().filter_map(|(a, b)| of(hop, a, b)).collect());
-        let all: Option<Vec<i64>> = self.hops.iter().map(hop).collect();
-        all?.into_iter().max()
+        let all = self.hops.iter().map(hop).collect::<Option<Vec<i64>>>()?;
+        all.iter().copied().min().zip(all.iter().copied().max())
     }
 
     /// Whether what a load would lose here is no device's that has no room to let packets wait: it would lose nearly all of them, or carries
@@ -337,15 +271,24 @@ fn is_negative(trips: &[i64], grain: i64) -> bool {
 
 /// Whether packets of a bunch are as uneven as they are because those at the tap before were: each comes as late after one of them.
 fn is_told(here: &[i64], there: &[i64]) -> bool {
-    let (Some(from), Some(to)) = (here.first(), there.first()) else { return false };
+    // One of the taps may show some packets that are none of the load's before it.
+    let firsts = |times: &[i64]| times.iter().take(FIRSTS).copied().collect::<Vec<i64>>();
+    let (from, to) = (firsts(here), firsts(there));
+    let lates =
+        from.iter().zip(to.first().into_iter().cycle()).chain(from.first().into_iter().cycle().zip(to.iter().skip(1)));
+    lates.map(|(t, d)| d - t).any(|late| is_told_at(here, there, late))
+}
+
+/// The same where packets are about so late.
+fn is_told_at(here: &[i64], there: &[i64], way: i64) -> bool {
     let gaps = |times: &[i64]| -> Vec<i64> { times.iter().zip(times.iter().skip(1)).map(|(a, b)| b - a).collect() };
     let own = gaps(there);
     let uneven = median(own.iter().zip(own.iter().skip(1)).map(|(a, b)| (b - a).abs()).collect()).unwrap_or(0);
-    let until = there.last().map_or(*to, |last| last - (to - from));
+    let until = there.last().map_or(0, |last| last - way);
     let here = here.get(..here.partition_point(|t| *t <= until)).unwrap_or_default();
     let pace = median(gaps(here)).unwrap_or(0);
     let late = |d: &i64| {
-        let t = d - (to - from);
+        let t = d - way;
         let next = here.partition_point(|own| *own < t);
         let around = [next.checked_sub(1), Some(next)].into_iter().flatten().filter_map(|at| here.get(at));
         around.map(|own| t - own).min_by_key(|late| late.abs())
@@ -369,8 +312,6 @@ const MAX_BEGINS: usize = 96;
 const GROWN_OF: u64 = 100;
 /// What a tunnel adds to a packet, in octets, at most.
 const ADDED: i64 = 200;
-/// What waited makes a load longer by more than this, in nanoseconds, or by more than a hundredth.
-const STRETCHED_NS: i64 = 10_000_000;
 /// Less may be what packets take differently long, in nanoseconds.
 const SHRUNK_NS: i64 = 2_000_000;
 /// No device that is idle takes so long there and back, in nanoseconds, where it may as well take a third of it.

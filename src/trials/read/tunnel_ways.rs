@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::flows::Flow;
 use super::one_end::BothDirections;
-use super::tunnel_reading::{Hop, ReadingRules, StreamFrame, TapStream, WayReading};
+use super::tap::TunnelWay;
+use super::tap_stream::{StreamFrame, TapStream};
+use super::tunnel_reading::{Hop, ReadingRules, WayReading};
 use super::{Place, Taps};
 use crate::model::trials::Direction;
 use crate::trials::association::clock::vote;
@@ -66,8 +68,7 @@ pub(super) fn tunnels(
             }
             // Without any evidence, the busier direction of the tunnel carries the busier way.
             let heavier = directions.get(back).is_none_or(|other| way.starts.packets >= other.starts.packets);
-            let even = if heavier == busier { 1 } else { -1 };
-            let sum = if sum == 0 { even } else { sum };
+            let sum = if sum == 0 { 2 * i64::from(heavier == busier) - 1 } else { sum };
             for (which, value) in [(at, sum), (back, -sum)] {
                 if let Some(score) = scores.get_mut(which) {
                     *score = value;
@@ -75,7 +76,20 @@ pub(super) fn tunnels(
             }
         }
     }
+    alone(directions, &mut scores, busier);
     (scores.iter().map(|score| if *score < 0 { Direction::Rev } else { Direction::Fwd }).collect(), open)
+}
+
+/// A direction of the tunnel that has none back and of which nothing tells the way carries the busier way. `busier`: whether that goes in at the
+/// plain tap.
+fn alone(directions: &[TunnelWay], scores: &mut [i64], busier: bool) {
+    let most = directions.iter().map(|way| way.starts.packets).max();
+    for (way, score) in directions.iter().zip(scores) {
+        let has_back = directions.iter().any(|other| (other.src, other.dst) == (way.dst, way.src));
+        if *score == 0 && !busier && !has_back && Some(way.starts.packets) == most {
+            *score = -1;
+        }
+    }
 }
 
 /// Packets of one way, at the tap that shows most of each pair of addresses.

@@ -18,6 +18,8 @@ pub(crate) struct Ways {
     pub(crate) tunnel: Vec<Direction>,
     /// Pairs of directions of the tunnel of which nothing tells which is which.
     pub(crate) open: Vec<(usize, usize)>,
+    /// Whether nothing tells which of two loads goes into the tunnel, so that the names of the directions may be exchanged.
+    exchangeable: bool,
 }
 
 impl Ways {
@@ -61,7 +63,11 @@ impl Ways {
         if undecided
             && let Some((at, busiest)) = taps.flows.lane.iter().enumerate().max_by_key(|(_, lane)| packets(lane))
         {
-            let first = if comes_out(taps, one_clock) * into_at(taps) > 0 { -1 } else { 1 };
+            let first = match comes_out(taps, one_clock) * into_at(taps) {
+                0 if is_first_hop(taps, busiest) && into_at(taps) < 0 => -1,
+                1.. => -1,
+                _ => 1,
+            };
             for (other, (lane, score)) in taps.flows.lane.iter().zip(scores.iter_mut()).enumerate() {
                 let back =
                     lane.macs.zip(busiest.macs).is_some_and(|(own, first)| own == (first.1, first.0) && own.0 != own.1);
@@ -76,12 +82,29 @@ impl Ways {
             lane = scores.iter().map(|score| way(&-score)).collect();
         }
         let (tunnel, open) = tunnels(taps, &lane, one_clock, told);
-        Self { lane, tunnel, open }
+        let exchangeable = matches!(told, Some(BothDirections::Open(..)));
+        Self { lane, tunnel, open, exchangeable }
+    }
+
+    /// What is not known of the directions.
+    pub(crate) fn untold(&self) -> Option<String> {
+        self.exchangeable.then(|| {
+            "Both directions are loaded, and nothing tells which of them goes into the tunnel at the tap in clear: fwd and rev may be exchanged."
+                .to_owned()
+        })
     }
 
     pub(crate) fn of_flow(&self, taps: &Taps, flow: u16) -> Option<Direction> {
         self.lane.get(taps.flows.all.get(usize::from(flow))?.lane).copied()
     }
+}
+
+/// Whether packets of a pair of addresses were not routed yet at the one tap that shows them in clear: behind the tunnel a gateway has lowered
+/// the time to live that hosts begin with.
+fn is_first_hop(taps: &Taps, lane: &FlowLane) -> bool {
+    let [near, _, far] = lane.ttl;
+    let ttl = if taps.place(Place::Near).packets > 0 { near } else { far };
+    matches!(ttl, Some(64 | 128 | 255))
 }
 
 /// 1 where what comes out of the tunnel goes the other way, at the plain tap; -1 at the exit.

@@ -1,6 +1,7 @@
 //! Trials whose times the user gives.
 
 use super::Stretch;
+use crate::model::report::Rfc3339;
 use crate::model::trials::{Direction, Kind};
 use crate::trials::association::FrameRow;
 use crate::trials::limits::FEWEST;
@@ -22,7 +23,12 @@ pub struct GivenTrial {
 /// # Errors
 /// What is wrong with the table, with its line.
 pub fn read_given(text: &str) -> Result<Vec<GivenTrial>, String> {
-    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    // Excel begins a file with a byte order mark.
+    let mut lines = text
+        .trim_start_matches('\u{feff}')
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let (_, header) = lines.next().ok_or("no header row; expected columns such as start_ns,seconds")?;
     let names: Vec<String> = header.split(',').map(|name| name.trim().to_ascii_lowercase()).collect();
     let column = |name: &str| names.iter().position(|known| known == name);
@@ -33,7 +39,7 @@ pub fn read_given(text: &str) -> Result<Vec<GivenTrial>, String> {
         return Err("no column seconds, end_ns or end".into());
     }
     let direction = column("direction");
-    let mut trials = Vec::new();
+    let mut trials: Vec<(usize, GivenTrial)> = Vec::new();
     for (number, line) in lines {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         let wrong = |what: &str| format!("line {}: {what}", number + 1);
@@ -62,14 +68,36 @@ pub fn read_given(text: &str) -> Result<Vec<GivenTrial>, String> {
             Some("rev") => Some(Direction::Rev),
             Some(_) => return Err(wrong("direction is neither fwd nor rev")),
         };
-        trials.push(GivenTrial { from, to, direction });
+        trials.push((number + 1, GivenTrial { from, to, direction }));
     }
     if trials.is_empty() {
         return Err("the table has no rows".into());
     }
-    trials.sort_by_key(|trial| trial.from);
-    Ok(trials)
+    apart(trials)
 }
+
+/// The trials in order of time, none of them within another one: packets of both would count twice.
+fn apart(mut trials: Vec<(usize, GivenTrial)>) -> Result<Vec<GivenTrial>, String> {
+    trials.sort_by_key(|(_, trial)| trial.from);
+    let ways = |own: &GivenTrial, other: &GivenTrial| {
+        own.direction.is_none() || other.direction.is_none() || own.direction == other.direction
+    };
+    for at in 1..trials.len() {
+        let Some((before, rest)) = trials.split_at_mut_checked(at) else { continue };
+        let Some((number, own)) = rest.first() else { continue };
+        for (_, other) in before.iter_mut().filter(|(_, other)| ways(own, other) && other.to >= own.from) {
+            // Times are rounded.
+            if other.to > own.from.saturating_add(ROUNDED_NS) {
+                return Err(format!("line {number}: the trial begins before one ends that begins earlier"));
+            }
+            other.to = other.to.min(own.from.saturating_sub(1));
+        }
+    }
+    Ok(trials.into_iter().map(|(_, trial)| trial).collect())
+}
+
+/// By how much trials that follow each other may overlap, in nanoseconds.
+const ROUNDED_NS: i64 = 2_000;
 
 fn moment(text: &str) -> Option<i64> {
     text.parse().ok().or_else(|| {
@@ -77,6 +105,29 @@ fn moment(text: &str) -> Option<i64> {
         i64::try_from(moment.as_nanosecond()).ok()
     })
 }
+
+/// Why none of the trials that were given has any packet, although packets of a load came in.
+pub(crate) fn given_missed(rows: &[FrameRow], trials: &[GivenTrial]) -> Option<String> {
+    let first = rows.iter().filter_map(|row| row.t.first()).min()?;
+    let last = rows.iter().filter_map(|row| row.t.last()).max()?;
+    if trials.iter().all(|trial| trial.to < COUNTED_IN_SECONDS) {
+        return Some(
+            "The times of --trials are of 1970: start_ns and end_ns are nanoseconds since the epoch.".to_owned(),
+        );
+    }
+    let (from, to) = (trials.iter().map(|own| own.from).min()?, trials.iter().map(|own| own.to).max()?);
+    let directions = if trials.iter().any(|own| own.direction.is_some()) { " in that direction" } else { "" };
+    Some(format!(
+        "No packet of a test load came in during the times of --trials{directions}: they are from {} to {}, the load is from {} to {}.",
+        Rfc3339(from),
+        Rfc3339(to),
+        Rfc3339(*first),
+        Rfc3339(*last)
+    ))
+}
+
+/// Times before this one are no nanoseconds, but seconds to microseconds since 1970.
+const COUNTED_IN_SECONDS: i64 = 100_000_000_000_000_000;
 
 /// The stretches that were given, of one direction.
 pub(crate) fn given(

@@ -5,8 +5,8 @@ mod given;
 mod ramps;
 mod split;
 
-pub(crate) use given::given;
 pub use given::{GivenTrial, read_given};
+pub(crate) use given::{given, given_missed};
 
 use bins::{Bins, calm, median, noise};
 
@@ -120,26 +120,45 @@ pub(crate) fn silences(times: &[i64], gap: i64) -> Vec<(usize, usize)> {
 /// Records that a run of one size has at least: one record of a mix that stands for many is none.
 const LEAST_RECORDS: usize = 8;
 
-/// Cuts long runs of one size off; what is between them is a mix.
-fn runs(load: OfferedLoad<'_>, from: usize, to: usize) -> Vec<(usize, usize)> {
-    let sizes = load.sizes;
-    let mut cuts = vec![from];
-    let mut before: Option<u16> = None;
+/// A run of frames of one size.
+#[derive(Clone, Copy)]
+struct SizeRun {
+    begin: usize,
+    end: usize,
+    size: Option<u16>,
+}
+
+/// Runs of one size that are long. A few frames of other sizes between two runs of the same one end none.
+fn long_runs(load: OfferedLoad<'_>, from: usize, to: usize) -> Vec<SizeRun> {
+    let mut runs: Vec<SizeRun> = Vec::new();
     let mut begin = from;
     while begin < to {
-        let size = sizes.get(begin).copied();
-        let other = |at: &usize| sizes.get(*at).copied() != size || !load.is_alike(*at);
+        let size = load.sizes.get(begin).copied();
+        let other = |at: &usize| load.sizes.get(*at).copied() != size || !load.is_alike(*at);
         let end = (begin + 1..to).find(other).unwrap_or(to);
         if end - begin >= LEAST_RECORDS && load.count(begin, end) >= RUN {
-            if begin > from && before != size {
-                cuts.push(begin);
+            match runs.last_mut() {
+                Some(last) if last.size == size && load.count(last.end, begin) < FEWEST => last.end = end,
+                _ => runs.push(SizeRun { begin, end, size }),
             }
-            if end < to {
-                cuts.push(end);
-            }
-            before = size;
         }
         begin = end;
+    }
+    runs
+}
+
+/// Cuts long runs of one size off; what is between them is a mix.
+fn runs(load: OfferedLoad<'_>, from: usize, to: usize) -> Vec<(usize, usize)> {
+    let mut cuts = vec![from];
+    let mut before: Option<u16> = None;
+    for SizeRun { begin, end, size } in long_runs(load, from, to) {
+        if begin > from && before != size {
+            cuts.push(begin);
+        }
+        if end < to {
+            cuts.push(end);
+        }
+        before = size;
     }
     cuts.push(to);
     cuts.sort_unstable();
@@ -182,5 +201,18 @@ mod tests {
         };
         assert_eq!(cuts(&[false; 200]), 1);
         assert!(cuts(&[true; 200]) > 1);
+    }
+
+    /// A ping amid packets of one size ends no load; a mix does.
+    #[test]
+    fn a_few_frames_of_another_size_end_no_run() {
+        let times: Vec<i64> = (0..400).map(|k| k * 1_000_000).collect();
+        let cuts = |others: std::ops::Range<usize>| {
+            let size = |k: usize| if others.contains(&k) { 84 + 4 * (k % 3) as u16 } else { 64 };
+            let sizes: Vec<u16> = (0..400).map(size).collect();
+            runs(OfferedLoad { times: &times, sizes: &sizes, sent: None, alike: None }, 0, 400)
+        };
+        assert_eq!(cuts(200..201), [(0, 400)]);
+        assert_eq!(cuts(200..260).first(), Some(&(0, 200)));
     }
 }

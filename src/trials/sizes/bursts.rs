@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::model::trials::{BackToBack, Figure, Kind, OpenFigure, Reason, State, Trial};
 use crate::trials::figures::fit::median;
-use crate::trials::limits::WAYS;
+use crate::trials::limits::{FEWEST, WAYS};
 
 /// A row for each direction, size and rate of the bursts.
 pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
@@ -26,7 +26,10 @@ pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
                     && t.state == State::Overloaded
                     && (t.direction, t.size_class.as_str()) == (direction, class)
             });
-            let service = median(service.filter_map(|t| t.forwarded_fps));
+            // A burst of which packets were lost is forwarded at that rate, too.
+            let full =
+                mine.iter().filter(|t| t.lost > 0 && t.received >= FEWEST as u64).filter_map(|t| t.forwarded_fps);
+            let service = median(service.filter_map(|t| t.forwarded_fps)).or_else(|| median(full));
             let room = clean.zip(service).zip(fps).map(|((clean, service), fps)| clean as f64 * (1.0 - service / fps));
             // A burst that the device keeps up with fills no queue.
             let (room, keeps_up) = (room.filter(|room| *room > 0.0), room.is_some_and(|room| room <= 0.0));
@@ -64,5 +67,15 @@ pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
 fn of_one_rate(mut bursts: Vec<&Trial>) -> Vec<Vec<&Trial>> {
     let fps = |burst: &Trial| burst.offered_fps.unwrap_or(0.0);
     bursts.sort_by(|one, other| fps(one).total_cmp(&fps(other)));
-    bursts.chunk_by(|slower, faster| fps(faster) <= (1.0 + WAYS) * fps(slower)).map(<[&Trial]>::to_vec).collect()
+    let mut rates: Vec<Vec<&Trial>> = Vec::new();
+    for burst in bursts {
+        // Each against the slowest of its row: of rates in small steps, neighbours are alike and the ends are not.
+        let is_same =
+            |own: &&mut Vec<&Trial>| own.first().is_some_and(|slowest| fps(burst) <= (1.0 + WAYS) * fps(slowest));
+        match rates.last_mut().filter(is_same) {
+            Some(own) => own.push(burst),
+            None => rates.push(vec![burst]),
+        }
+    }
+    rates
 }

@@ -20,8 +20,10 @@ pub(crate) struct Circuit {
 
 /// A row for each direction, ways, size and length.
 pub(crate) fn throughput(trials: &[Trial], circuit: Circuit) -> Vec<Throughput> {
-    let out =
-        |t: &Trial| matches!(t.state, State::Stalled | State::Silent) || t.ways == Ways::BothUnequal || has_more_out(t);
+    let out = |t: &Trial| {
+        let is_open = t.ways == Ways::BothUnequal || has_more_out(t) || t.pause_seconds.is_some();
+        is_open || matches!(t.state, State::Stalled | State::Silent)
+    };
     let all: Vec<&Trial> = trials.iter().filter(|t| t.kind == Kind::Trial).collect();
     let usable: Vec<&Trial> = all.iter().copied().filter(|t| !out(t) && t.offered_fps.is_some()).collect();
     let keys: BTreeSet<_> = usable.iter().map(|t| (t.direction.name(), t.ways.name(), t.size_class.clone())).collect();

@@ -1,8 +1,10 @@
 //! The answer in one paragraph.
 
+use std::collections::BTreeMap;
+
 use super::{size_of, way};
-use crate::model::trials::{Bound, Throughput, TrialsReport};
-use crate::report::words::number::decimal;
+use crate::model::trials::{Bound, Figure, Kind, Reason, State, Throughput, Trial, TrialsReport, Ways};
+use crate::report::words::number::{count as counted, decimal};
 
 pub(super) fn sentences(report: &TrialsReport) -> Vec<String> {
     let mut sentences = Vec::new();
@@ -27,14 +29,30 @@ pub(super) fn sentences(report: &TrialsReport) -> Vec<String> {
         sentences.push(format!("{}.", transfers.join("; ")));
     }
     if answers.is_empty() && transfers.is_empty() {
-        let why = if report.trials.is_empty() {
-            "No trial was found."
-        } else {
-            "No throughput: every trial stalled, forwarded nothing, loads both directions unequally, or shows more packets out than in."
-        };
-        sentences.push(why.to_owned());
+        let why = if report.trials.is_empty() { "No trial was found.".to_owned() } else { no_throughput(report) };
+        sentences.push(why);
     }
     sentences
+}
+
+/// Why no trial tells a throughput: `No throughput: shorter than --min-seconds (bursts): 3 loads; stalled: 1 load.`
+fn no_throughput(report: &TrialsReport) -> String {
+    let open =
+        |trial: &Trial, figure| trial.undetermined.iter().find(|open| open.figure == figure).map(|own| own.reason);
+    let why = |trial: &Trial| match trial.state {
+        _ if trial.kind == Kind::Burst => "shorter than --min-seconds (bursts)",
+        State::Stalled => "stalled",
+        State::Silent => "forwarded nothing",
+        _ if open(trial, Figure::Forwarded) == Some(Reason::AssociationUnclear) => "more packets out than in",
+        _ if trial.ways == Ways::BothUnequal => "different loads in both directions",
+        _ if trial.pause_seconds.is_some() => "pauses within the load",
+        _ => "no rate",
+    };
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    report.trials.iter().for_each(|trial| *reasons.entry(why(trial)).or_default() += 1);
+    let all: Vec<String> =
+        reasons.into_iter().map(|(why, number)| format!("{why}: {}", counted(number, "load"))).collect();
+    format!("No throughput: {}.", all.join("; "))
 }
 
 /// `512-byte packets: 1 180/s without loss (equilibrium, between 1 180 and 1 200 offered)`.

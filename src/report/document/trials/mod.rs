@@ -9,7 +9,7 @@ mod sizes;
 use super::figures::Figure;
 use super::findings::{self, Found};
 use super::{Document, Section, View, captures, front};
-use crate::model::report::Capture;
+use crate::model::report::{Capture, LengthBasis};
 use crate::model::trials::{Direction, TrialsReport};
 use crate::report::words::number::{count, decimal};
 
@@ -69,6 +69,14 @@ fn bench(report: &TrialsReport) -> Section {
             count(tap.frames, "frame"),
             count(tap.packets, "packet"),
             tap.tunnelled
+        ));
+    }
+    let assumed: Vec<&str> =
+        report.taps.iter().filter(|tap| tap.l1_basis == LengthBasis::Assumed).map(|tap| tap.name.as_ref()).collect();
+    if !assumed.is_empty() {
+        section.say(format!(
+            "Lengths at layers 1 and 2 are assumed ({}): the link is not Ethernet, and frames count as if it were.",
+            assumed.join(", ")
         ));
     }
     if report.bench.depends_on_offset {

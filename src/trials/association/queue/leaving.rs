@@ -7,7 +7,7 @@ use super::super::pair::{AskedLengths, Span};
 use super::super::row::Sighted;
 use super::busy::FullQueue;
 use super::idle::{Idle, IdleKey, OnTheWay};
-use super::tail_drop::{LetThrough, Paced, by_length, paced, subset, tail_drop, within_latency};
+use super::tail_drop::{LetThrough, Paced, by_length, paced, subset, tail_drop, within_drifted, within_latency};
 use crate::model::trials::Basis;
 use crate::trials::limits::{MAX_CELLS, TAPS_APART};
 use crate::trials::read::tap::Outer;
@@ -167,6 +167,10 @@ impl<'f> Leaving<'_, 'f> {
             }
             return assigned;
         }
+        if let Some(seen) = self.of_lengths_seen() {
+            let all: Vec<usize> = (0..self.left.len()).collect();
+            return Assigned::known(self.settle(&seen, &whole(&all)), Basis::Order);
+        }
         let row = self.with_missing(records, tunnel);
         let mut times: Vec<i64> = row.iter().map(|(t, _)| *t).collect();
         times.sort_unstable();
@@ -186,6 +190,16 @@ impl<'f> Leaving<'_, 'f> {
         };
         let chosen = Self::shown(&chosen, &row);
         Assigned { chosen, basis, unclear, queued, guessed: true, doubtful, crossed: false, missed: 0 }
+    }
+
+    /// The packets whose lengths come out at all, where as many of them came as left: of the other lengths each packet was lost.
+    fn of_lengths_seen(&self) -> Option<Vec<usize>> {
+        let mut seen: Vec<u16> = self.left.iter().map(|(frame, _)| self.asked.told(frame)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        let is_seen = |i: &usize| self.asked.lengths.get(*i).is_some_and(|own| seen.binary_search(own).is_ok());
+        let own: Vec<usize> = (0..self.came.len()).filter(is_seen).collect();
+        (own.len() == self.left.len()).then_some(own)
     }
 
     /// All packets of the span.
@@ -267,7 +281,9 @@ impl<'f> Leaving<'_, 'f> {
             Paced::Several(chosen) => return (chosen, Fewer::Open),
             Paced::No => {}
         }
-        if let Some(chosen) = way.and_then(|way| within_latency(&self.came, times, way.quiet)) {
+        let drifted = |quiet| if slack > 0 { within_drifted(&self.came, times, quiet) } else { None };
+        let quiet = way.map(|way| way.quiet);
+        if let Some(chosen) = quiet.and_then(|own| within_latency(&self.came, times, own).or_else(|| drifted(own))) {
             return (chosen, Fewer::Told);
         }
         // Times of several clocks agree less well.

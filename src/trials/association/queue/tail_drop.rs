@@ -1,5 +1,7 @@
 //! Which arrivals of a full first-in-first-out queue left it.
 
+use crate::trials::limits::CLOCKS_APART;
+
 /// Arrivals that a queue with room for `room` packets lets in, as many as came out at most, and how many found room but nothing that left
 /// for them; none leaves sooner than `least` after it came. `room`: for each arrival.
 fn admitted(arrivals: &[i64], departures: &[i64], room: impl Fn(usize) -> usize, least: i64) -> (Vec<usize>, usize) {
@@ -170,6 +172,24 @@ pub(crate) fn within_latency(arrivals: &[i64], departures: &[i64], (least, most)
     Some(chosen)
 }
 
+/// The same where the clocks have drifted apart since: each departure comes as late after one arrival as the first does, and one latency alone
+/// fits that is about as long as `quiet`.
+pub(crate) fn within_drifted(arrivals: &[i64], departures: &[i64], quiet: (i64, i64)) -> Option<Vec<usize>> {
+    let (first, last) = (*departures.first()?, *departures.last()?);
+    let wide = quiet.1 - quiet.0 + (last - first) / QUARTZ_OF;
+    let usual = quiet.0.midpoint(quiet.1);
+    let from = arrivals.partition_point(|t| first - t > usual + DRIFTED_NS);
+    let near = arrivals.get(from..)?.iter().take_while(|t| first - **t >= usual - DRIFTED_NS);
+    let mut fitting = near.filter_map(|t| within_latency(arrivals, departures, (first - t - wide, first - t + wide)));
+    let chosen = fitting.next()?;
+    fitting.next().is_none().then_some(chosen)
+}
+
+/// Two clocks drift apart by less than one part of so many.
+const QUARTZ_OF: i64 = 10_000;
+/// How far clocks may have drifted apart between two loads, in nanoseconds.
+const DRIFTED_NS: i64 = 4 * CLOCKS_APART;
+
 /// Times are rounded to microseconds, in nanoseconds.
 const EXACT_NS: i64 = 1_000;
 
@@ -260,6 +280,23 @@ fn within(chosen: &[usize], came: &[u32], left: &[u32], reach: usize, cells: usi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A policer lets uneven packets through at once; its clock ran away from the other one since the load that lost none.
+    #[test]
+    fn packets_between_clocks_that_drifted_apart() {
+        let gap = |k: i64| 400_000 + (k * 7_919 % 31) * 150_000;
+        let came: Vec<i64> = (0..300)
+            .scan(0, |t, k| {
+                *t += gap(k);
+                Some(*t)
+            })
+            .collect();
+        let kept: Vec<usize> = (0..300).filter(|k| k % 7 != 3 && k % 11 != 5).collect();
+        let left: Vec<i64> =
+            kept.iter().map(|k| came[*k] + 130_000 - 300_000 + came[*k] / 30_000 + (*k as i64 % 5) * 9_000).collect();
+        assert_eq!(within_latency(&came, &left, (110_000, 170_000)), None);
+        assert_eq!(within_drifted(&came, &left, (110_000, 170_000)), Some(kept));
+    }
 
     #[test]
     fn a_queue_with_room_for_two_lets_in_what_it_can() {
