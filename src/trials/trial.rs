@@ -78,9 +78,7 @@ pub(super) fn measured(
         thin: row.thin.as_ref().map(|thin| thin_sample(thin, from, taps.apart(), !out_tunnel)),
     };
     let mut measured = measure(&sample)?;
-    leave_open(&mut measured, row, found);
-    let to = |place: Place| clocks.adrift([first, place], (found.begin, found.end));
-    measured.adrift = [last, row.places.get(1).copied()].map(|place| place.map_or(0.0, to));
+    leave_open(&mut measured, row, found, clocks);
     if found.basis == Basis::Sequence {
         by_numbers(&mut measured, skipped);
     } else if out.iter().all(|d| *d == MISSING) {
@@ -119,7 +117,11 @@ fn start(taps: &Taps, first: Place, found: &Found, clocks: &Clocks) -> i64 {
 }
 
 /// What is open of a trial: losses near its borders, and times where nothing tells in which direction of the tunnel it is.
-fn leave_open(measured: &mut Measured, row: &FrameRow, found: &Found) {
+fn leave_open(measured: &mut Measured, row: &FrameRow, found: &Found, clocks: &Clocks) {
+    let places = row.first().zip(row.last()).zip(row.places.get(1).copied());
+    if let Some(((first, last), next)) = places {
+        measured.adrift = [last, next].map(|place| clocks.adrift([first, place], (found.begin, found.end)));
+    }
     measured.trial.lost_error = lost_error(row, found);
     measured.mate = found.mate;
     if found.told == InTunnelTold::Alike && row.places.len() == 2 {

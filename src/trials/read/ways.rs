@@ -82,8 +82,7 @@ impl Ways {
             lane = scores.iter().map(|score| way(&-score)).collect();
         }
         let (tunnel, open) = tunnels(taps, &lane, one_clock, told);
-        let exchangeable = matches!(told, Some(BothDirections::Open(..)));
-        Self { lane, tunnel, open, exchangeable }
+        Self { lane, tunnel, open, exchangeable: matches!(told, Some(BothDirections::Open(..))) }
     }
 
     /// What is not known of the directions.
