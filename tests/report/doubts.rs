@@ -246,6 +246,35 @@ fn logs_beside_what_is_answered_are_no_fault() {
     assert!(text(own, "evidence").contains("Other hosts are answered"), "{own}");
 }
 
+/// A hub with two tunnels: through one hosts are answered, which does not show that the other needs no answers. Nor does TCP go without them.
+#[test]
+fn answers_in_another_tunnel_excuse_nothing() {
+    let r3 = Ipv4Addr::new(203, 0, 113, 9);
+    for (far, in_tcp) in [(r3, false), (R2, true)] {
+        let mut noise = Noise(6);
+        let mut frames = Vec::new();
+        for n in 1..200_u32 {
+            let time = u64::from(n) * MS;
+            let (there, back) = (inner([10, 1, 0, 1], [10, 2, 0, 1], n, 100), inner([10, 2, 0, 1], [10, 1, 0, 1], n, 100));
+            frames.push((time, build::esp(R1, R2, 7, n, &null(&there, &mut noise))));
+            frames.push((time + 300 * US, build::esp(R2, R1, 8, n, &null(&back, &mut noise))));
+            let ends = ([10, 1, 0, 1], [10, 3, 0, 1]);
+            let asked = if in_tcp { syn(ends.0, ends.1, n) } else { inner(ends.0, ends.1, n, 100) };
+            frames.push((time + 500 * US, build::esp(R1, far, 9, n, &null(&asked, &mut noise))));
+        }
+        let report = report("two-tunnels", frames);
+        let own = finding(&report, "inner-one-way").expect("it is said");
+        assert_eq!((text(own, "severity"), number(own, "count")), ("warning", 199), "TCP {in_tcp}: {own}");
+        assert!(!text(own, "evidence").contains("Other hosts are answered"), "{own}");
+    }
+}
+
+/// A TCP segment with SYN (RFC 9293 section 3.1).
+fn syn(src: [u8; 4], dst: [u8; 4], n: u32) -> Vec<u8> {
+    let header = [&[0xc0, n as u8, 0, 80][..], &n.to_be_bytes(), &[0; 4], &[0x50, 2, 0xff, 0xff, 0, 0, 0, 0]].concat();
+    build::ipv4(src.into(), dst.into(), 6, n as u16, &header)[14..].to_vec()
+}
+
 /// A load in clear, each packet of it behind one of the tunnel, all of one length: what a gateway's own capture shows looks the same.
 #[test]
 fn of_one_length_a_gateway_and_a_leak_look_the_same() {

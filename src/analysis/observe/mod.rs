@@ -3,4 +3,5 @@
 pub(super) mod express;
 pub(super) mod observation;
 pub(super) mod observer;
+mod link_signalling;
 mod packet_digest;

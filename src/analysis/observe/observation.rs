@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::link_signalling::is_link_signalling;
 use super::packet_digest::packet_digest;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::tables::{DirectionKey, FlowKey, GROUP, PathKey, Tables};
@@ -183,7 +184,12 @@ pub(crate) fn observe(
         {
             observation.flow = tables.flows.intern(FlowKey { src: ip.src, dst: ip.dst, inner: true });
         }
-    } else if stack.sas.is_empty() && stack.encapsulated.is_none() && !class.control && !serves_tunnel(stack, outer) {
+    } else if stack.sas.is_empty()
+        && stack.encapsulated.is_none()
+        && !class.control
+        && !serves_tunnel(stack, outer)
+        && !is_link_signalling(outer, octets)
+    {
         class.clear = true;
         class.user = !outer.dst.is_multicast() && !stack.notes.iter().any(|n| matches!(n, Note::TooBig { .. }));
         observation.class = class;

@@ -134,7 +134,11 @@ fn merits(report: &Report, sized: Option<&Sized<'_>>) -> Vec<Merit> {
         });
     }
     let rates = report.rates.directions.iter().filter_map(|rate| Some((rate, rate.peak?)));
-    if let Some((rate, peak)) = rates.max_by(|(_, a), (_, b)| a.l1_bps.total_cmp(&b.l1_bps)) {
+    // Another direction may carry more on average, without a whole time bin.
+    let is_highest = |peak: f64| report.rates.directions.iter().all(|rate| rate.l1_bps.is_none_or(|mean| peak >= mean));
+    if let Some((rate, peak)) = rates.max_by(|(_, a), (_, b)| a.l1_bps.total_cmp(&b.l1_bps))
+        && is_highest(peak.l1_bps)
+    {
         let unit = RateUnit::for_rates([Some(peak.l1_bps)]);
         let mean = rate.l1_bps.map_or_else(String::new, |bps| format!("; {} on average", unit.show(Some(bps))));
         merits.push(Merit {
