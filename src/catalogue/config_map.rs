@@ -26,7 +26,7 @@ pub(super) const KEY_MISSING: Entry = Entry {
 pub(super) const REFERENCE_MISSING: Entry = Entry {
     code: "config-reference-missing",
     severity: Severity::Error,
-    severity_note: "Where nothing of that kind was given at all, it is a warning. Of a crypto map or an interface that is not in use, beside one that is, it is a note.",
+    severity_note: "a warning where nothing of that kind was given at all; a note of a crypto map or an interface that is not in use, beside one that is",
     title: "A line names something that does not exist",
     meaning: "An interface names a crypto map, or an entry of a crypto map an access list or a transform set, that the configuration does not \
               have. IOS takes the line without complaint, and the entry protects nothing.",
@@ -45,7 +45,7 @@ pub(super) const REFERENCE_MISSING: Entry = Entry {
 pub(super) const ENTRY_INCOMPLETE: Entry = Entry {
     code: "config-entry-incomplete",
     severity: Severity::Error,
-    severity_note: "Of a crypto map or an interface that is not in use, beside one that is, it is a note.",
+    severity_note: "a note of a crypto map or an interface that is not in use, beside one that is",
     title: "An entry of a crypto map lacks its peer, transform set or access list",
     meaning: "An entry needs `set peer`, `set transform-set` and `match address`. Without one of them IOS marks it `! Incomplete` and does not \
               use it.",
@@ -115,7 +115,7 @@ pub(super) const SPI_DUPLICATE: Entry = Entry {
 pub(super) const INTERFACE_DOWN: Entry = Entry {
     code: "config-interface-down",
     severity: Severity::Error,
-    severity_note: "Of the network of one of several lines of the access list it is a note.",
+    severity_note: "a note of the network of one of several lines of the access list",
     title: "The interface with the crypto map is shut down",
     meaning: "Nothing leaves an interface that is administratively down, and nothing is received on it. The tunnel cannot work over it.",
     causes: &[
@@ -130,7 +130,7 @@ pub(super) const INTERFACE_DOWN: Entry = Entry {
 pub(super) const ACL_BLOCKS: Entry = Entry {
     code: "config-acl-blocks",
     severity: Severity::Error,
-    severity_note: "Of the network of one of several lines of the access list it is a note.",
+    severity_note: "a note of the network of one of several lines of the access list",
     title: "The access list of the interface drops the peer's IPsec or IKE packets",
     meaning: "An inbound access list sees the outer packet before IPsec does. Where it permits neither protocol 50 (ESP) or 51 (AH) nor UDP 500 \
               and 4500 from the peer, nothing of the tunnel comes in.",
@@ -148,7 +148,7 @@ pub(super) const ACL_BLOCKS: Entry = Entry {
 pub(super) const ROUTE_MISSING: Entry = Entry {
     code: "config-route-missing",
     severity: Severity::Note,
-    severity_note: "A route that leads elsewhere is a warning.",
+    severity_note: "a warning of a route that leads elsewhere",
     title: "No route leads to the networks of the tunnel",
     meaning: "IPsec is applied after routing: a packet must be routed out of the interface with the crypto map. Nothing in what was given routes \
               the remote networks there. Routes may come from what was not given.",
@@ -200,7 +200,7 @@ pub(super) const NAT_TAKES: Entry = Entry {
 pub(super) const COUNTERS: Entry = Entry {
     code: "sa-counters",
     severity: Severity::Error,
-    severity_note: "A router's own counters without the peer's are a warning or a note.",
+    severity_note: "a warning or a note of a router's own counters without the peer's, and of a Linux state that received nothing",
     title: "The routers' counters show that packets of an SA are dropped",
     meaning: "One router encapsulates, and the other decapsulates nothing or counts errors. `recv errors` or `verify failed` that grow: the \
               packets come and fail (key, transform, damage). No error at all: they do not come, or have an unknown SPI.",

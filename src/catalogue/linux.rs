@@ -27,11 +27,12 @@ pub(super) const POLICY_SHADOWED: Entry = Entry {
     code: "config-policy-shadowed",
     severity: Severity::Error,
     severity_note: "",
-    title: "A policy drops the tunnel's packets or lets them pass in clear",
+    title: "Another policy takes the tunnel's packets before its own does",
     meaning: "A policy with a lower priority number, or the tunnel's own policy with `action block`, takes all packets of the tunnel before \
-              they are encapsulated or accepted.",
+              they are encapsulated or accepted: it drops them, lets them pass in clear or leads them to another peer.",
     causes: &[
         "A bypass or block policy has a lower priority number than the tunnel's.",
+        "A tunnel policy to another peer selects more packets and has a lower priority number.",
         "`action block` was left in the policy.",
     ],
     remedy: &[

@@ -6,6 +6,7 @@ mod support;
 mod cases;
 mod forms;
 mod hosts;
+mod in_force;
 mod lint;
 mod linux;
 mod pairs;

@@ -184,14 +184,11 @@ pub(crate) fn observe(
         {
             observation.flow = tables.flows.intern(FlowKey { src: ip.src, dst: ip.dst, inner: true });
         }
-    } else if stack.sas.is_empty()
-        && stack.encapsulated.is_none()
-        && !class.control
-        && !serves_tunnel(stack, outer)
-        && !is_link_signalling(outer, octets)
-    {
+    } else if stack.sas.is_empty() && stack.encapsulated.is_none() && !class.control && !serves_tunnel(stack, outer) {
         class.clear = true;
-        class.user = !outer.dst.is_multicast() && !stack.notes.iter().any(|n| matches!(n, Note::TooBig { .. }));
+        class.user = !outer.dst.is_multicast()
+            && !stack.notes.iter().any(|n| matches!(n, Note::TooBig { .. }))
+            && !is_link_signalling(outer, octets);
         observation.class = class;
         if class.user {
             observation.flow = tables.flows.intern(FlowKey { src: outer.src, dst: outer.dst, inner: false });

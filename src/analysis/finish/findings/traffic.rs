@@ -137,7 +137,8 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     );
     if !copies_whole_directions(tap) {
         evidence.push_str(
-            " No direction has copies of 80 % or more of its packets, as a copying TAP would: likely duplicated by the network.",
+            " No direction has copies of 80 % or more of its packets, as a TAP makes them that copies all: duplicated by the network, or by a mirror port \
+              that drops frames.",
         );
     }
     let only_copies = |(_, own): &(u32, &Direction)| own.copies.frames * 10 > own.sums.frames * 9;
@@ -268,9 +269,8 @@ fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         let ike = tap.stream.notices.ike_pairs.contains_key(&(src.min(dst), src.max(dst)));
         of_sas + if ike { tap.loose.later_of_ike_in(directions) } else { 0 }
     };
-    let in_clear = flows
-        .filter_map(|(id, key)| Some((tap.stream.flows.get(id)?.count, id, key)))
-        .map(|(n, id, key)| {
+    let in_clear =
+        flows.filter_map(|(id, key)| Some((tap.stream.flows.get(id)?.count, id, key))).map(|(n, id, key)| {
             let headless = tap.headless_of(id, key).map_or(0, |(frames, _)| frames);
             let directions = tap.stream.flows.marks(id).map_or(0, |marks| marks.directions());
             let others = tap.copies_taken_for_clear(id, key) + headless + hidden(key.src, key.dst, directions);

@@ -295,7 +295,9 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         peak: (!stepped && !direction.partly_trailed && !tap.clock.is_coarse(&direction.seen) && !doubtful)
             .then(|| peak(tap, direction, width))
             .flatten()
-            .filter(|peak| bits_per_second(sums.l1_bytes, ns).is_none_or(|mean| peak.l1_bps >= mean)),
+            .filter(|peak| {
+                bits_per_second(sums.l1_bytes, ns).is_none_or(|mean| is_peak(peak, mean, sums.frames, width))
+            }),
         basis: if stepped { TimeBasis::ClockStepped } else { TimeBasis::CaptureClock },
         l1_basis: if direction.assumed > 0 || direction.trailed { LengthBasis::Assumed } else { LengthBasis::Measured },
         sas: Vec::new(),
@@ -304,13 +306,21 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     }
 }
 
+/// Whether the fullest of the whole time bins is no lower than the mean: else a bin that is not whole holds more. The mean is over one interval less
+/// than frames, and a frame more or less falls into a bin by chance.
+fn is_peak(peak: &Peak, mean_bps: f64, frames: u64, width: i64) -> bool {
+    // Far below 2^53 frames.
+    let frames = frames.max(1) as f64;
+    let of_one_frame = peak.l1_bps / (peak.frames_per_s * width as f64 / 1e9).max(1.0);
+    peak.l1_bps + of_one_frame >= mean_bps * (frames - 1.0) / frames
+}
+
 /// Whether nearly all frames of a direction are copies of packets of another one: a mirror shows both sides of a router. Without them the rates
 /// would be those of an idle link.
 fn is_all_copies(tap: &Tap<'_>, direction: &Folded) -> bool {
     let own = tap.stream.rates.iter().filter(|(id, _)| direction.ids.contains(id));
-    let (frames, copies) = own.fold((0_u64, 0_u64), |(frames, copies), (_, own)| {
-        (frames + own.sums.frames, copies + own.copies.frames)
-    });
+    let (frames, copies) =
+        own.fold((0_u64, 0_u64), |(frames, copies), (_, own)| (frames + own.sums.frames, copies + own.copies.frames));
     tap.copying && copies.saturating_mul(10) > frames.saturating_mul(9)
 }
 

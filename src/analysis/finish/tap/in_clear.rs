@@ -3,6 +3,7 @@
 use super::{SaView, Tap};
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables;
+use crate::dissect::LayerKind;
 use crate::model::{Address, Protocol, SaKey, Spi};
 
 impl<'a> Tap<'a> {
@@ -39,7 +40,7 @@ impl<'a> Tap<'a> {
     }
 
     /// Later fragments of a flow whose first fragments were not seen, with their octets, if the packets may be of ESP in UDP or TCP or of IKE between
-    /// the same ends.
+    /// the same ends, or those of a mirror's shell, whose first fragments show the mirrored frame.
     pub(crate) fn headless_of(&self, id: u32, flow: &tables::FlowKey) -> Option<(u64, u64)> {
         let own = *self.loose.headless.get(&id)?;
         let ends = (flow.src.min(flow.dst), flow.src.max(flow.dst));
@@ -50,7 +51,15 @@ impl<'a> Tap<'a> {
         let is_of_tunnel = self.stream.notices.ike_pairs.contains_key(&ends)
             || self.esp_between(flow.src, flow.dst).any(is_carried)
             || self.esp_between(flow.dst, flow.src).any(is_carried);
-        is_of_tunnel.then_some(own)
+        let frames = self.stream.flows.get(id).map_or(0, |seen| seen.count);
+        let is_of_shell = || {
+            let is_in_udp =
+                |shell: u8| matches!(LayerKind::from_number(shell), Some(kind) if kind != LayerKind::Erspan);
+            let mut shells = self.stream.tables.stacks.iter().map(|(_, shape)| shape.shell);
+            self.stream.flows.pieces(id).are_all_headless(frames, own.0)
+                && shells.any(|shell| shell != 0 && is_in_udp(shell))
+        };
+        (is_of_tunnel || is_of_shell()).then_some(own)
     }
 
     /// These of all flows, by the number of the flow.

@@ -57,6 +57,11 @@ impl Pieces {
         self.copies == 0
     }
 
+    /// Whether they are all `frames` of a flow, of which `headless` are later fragments without their first one and the others copies.
+    pub(crate) const fn are_all_headless(&self, frames: u64, headless: u64) -> bool {
+        self.frames == frames && self.frames.saturating_sub(self.copies) == headless
+    }
+
     /// How many copies are of fragments of SAs, of which `own` others were seen. Where users send fragments between the same ends, too, which
     /// copies are of them is not kept: then each kind has its share.
     pub(crate) fn copies_of(&self, own: u64) -> u64 {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::report::Severity;
-use crate::policy::facts::router::{IkeKey, IkePolicy, Keying, MapEntry, Unread};
+use crate::policy::facts::router::{IkeKey, IkePolicy, Keying, MapEntry, Router, Unread};
 use crate::policy::form::order::Chapter;
 use crate::policy::lint::{Facing, blame};
 use crate::policy::{Cite, Problem, View, fix};
@@ -87,7 +87,7 @@ fn not_attached(view: &View<'_>, at: usize) -> Option<Problem> {
     let router = view.policies.routers.get(at).filter(|router| router.maker.is_none())?;
     let proposals: Vec<&IkePolicy> = router.ike.iter().filter(|policy| policy.version == 2).collect();
     let hidden = router.forwarding.hidden.contains(&Chapter::Policies) || router.forwarding.mentions("proposal");
-    if proposals.is_empty() || hidden || proposals.iter().any(|one| router.forwarding.attached.contains(&one.name)) {
+    if proposals.is_empty() || hidden || proposals.iter().any(|one| is_offered(router, one)) {
         return None;
     }
     let names: Vec<&str> = proposals.iter().map(|one| one.name.as_str()).collect();
@@ -100,6 +100,13 @@ fn not_attached(view: &View<'_>, at: usize) -> Option<Problem> {
     let cites = proposals.iter().filter_map(|one| one.cites.first());
     let problem = Problem::new("config-ike-mismatch", evidence).severity(Severity::Note).about(&*router.name);
     Some(problem.lines(view.policies, at, cites))
+}
+
+/// Whether a proposal of IKEv2 is offered: a policy names it, or it changes the proposal `default` of the release, which the policy of the release
+/// names if no other policy is stated.
+fn is_offered(router: &Router, proposal: &IkePolicy) -> bool {
+    let attached = &router.forwarding.attached;
+    attached.contains(&proposal.name) || attached.is_empty() && proposal.name == "default"
 }
 
 /// A router whose entry negotiates, and whose IKE is off.
@@ -117,7 +124,7 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     let of = |router: usize| -> Vec<&IkePolicy> {
         let Some(router) = view.policies.routers.get(router) else { return Vec::new() };
         // Proposals count only through a policy that names them.
-        let used = |policy: &&IkePolicy| version == 1 || router.forwarding.attached.contains(&policy.name);
+        let used = |policy: &&IkePolicy| version == 1 || is_offered(router, policy);
         router.ike.iter().filter(|policy| policy.version == version).filter(used).collect()
     };
     let (ours, theirs) = (of(a), of(b));

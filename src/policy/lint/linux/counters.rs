@@ -6,6 +6,7 @@ use super::super::super::{Installed, Problem, View};
 use super::differ::{Place, at};
 use super::model::{Host, Verdict, kernel, outbound};
 use crate::model::report::Severity;
+use crate::policy::read::xfrm::KernelState;
 
 /// Drops of failed integrity are all of what arrived unless the state let more than so many times as many pass.
 const FEW: u64 = 1;
@@ -43,6 +44,11 @@ fn sender<'h, 'v>(hosts: &'h [Host<'v>], place: Place) -> Option<(&'h Host<'v>, 
 fn lost(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> {
     let (host, sa) = (hosts.get(place.0)?, at(hosts, place)?);
     let (extra, (sender, state)) = (kernel(sa)?, sender(hosts, place)?);
+    // Packets without the mark, or of another interface, find no state, and a card that does the work counts itself.
+    let is_counted_here = |one: &KernelState| one.mark.any() && one.if_id == 0 && one.offload.is_none();
+    if !is_counted_here(extra) || !is_counted_here(kernel(state)?) {
+        return None;
+    }
     let dropped = extra.drops.is_some_and(|drops| drops.failed > 0 || drops.replayed > 0 || drops.outside_window > 0);
     let sent = kernel(state)?.packets.filter(|sent| *sent > AT_FIRST)?;
     // If another finding already corrected this state, that fault explains the loss.
@@ -57,11 +63,13 @@ fn lost(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> {
         return None;
     }
     let evidence = format!(
-        "{}: {} counts {sent} packets sent, {} counts 0 received and 0 dropped. Unless the listing of {2} is older, the packets are lost \
-         between the two: a filter that drops {} or UDP port 4500, or a route.",
+        "{}: {} counts {sent} packets sent, {} counts 0 received{}. Unless the listing of {2} is older, the packets are lost between the two \
+         (a filter that drops {} or UDP port 4500, or a route), or {2} drops them before it finds the state: XfrmInNoStates in \
+         /proc/net/xfrm_stat counts these.",
         subject(sa),
         sender.name,
         host.name,
+        if extra.drops.is_some() { " and 0 dropped" } else { "" },
         sa.protocol.title()
     );
     let problem = Problem::new("sa-counters", evidence).severity(Severity::Warning).about(host.name);

@@ -73,6 +73,7 @@ fn led_elsewhere(view: &View<'_>, host: &Host<'_>, policy: &XfrmPolicy) -> Optio
         other.direction == Direction::Out
             && far(other).is_some_and(|peer| peer != mine)
             && other.main
+            && !other.block
             && other.priority < policy.priority
             && other.mark.any()
             && other.if_id == policy.if_id

@@ -40,7 +40,10 @@ pub(super) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     }
     for (own, others) in [
         (asking, ""),
-        (one_way, " Other hosts are answered through this tunnel, and logs, traps, flow exports and media need no answer."),
+        (
+            one_way,
+            " Other hosts are answered through this tunnel, and logs, traps, flow exports and media need no answer.",
+        ),
     ] {
         if !own.flows.is_empty() {
             findings.push(finding(tap, own, others));
@@ -100,4 +103,3 @@ fn answers_may_hide(tap: &Tap<'_>) -> bool {
     let mostly = |sa: &SaView<'_>| sa.is_opaque() && sa.state.opaque.saturating_mul(2) > sa.state.seen.count;
     tap.sas.iter().any(|sa| mostly(sa) && visible.contains(&(sa.key.dst, sa.key.src)))
 }
-
