@@ -75,6 +75,12 @@ fn difference(aspect: Aspect, x: &Installed, y: &Installed) -> Option<(String, S
                 || suite_of(x).and_then(|suite| suite.esp).is_some_and(|esp| esp.cipher.icv > 0)
             {
                 "the receiver finds the SA and drops every packet, because its integrity check fails (XfrmInStateProtoError)"
+            } else if [x, y]
+                .iter()
+                .any(|sa| readable(&sa.cipher).is_some_and(|key| fits(sa, key, "encryption") == Some(false)))
+            {
+                "the kernel takes no key of a length that the cipher does not have: that state cannot be added (Invalid argument), and \
+                 none of its packets passes"
             } else {
                 "the integrity check passes and the packets decrypt to rubbish"
             };
