@@ -129,6 +129,12 @@ fn a_protected_tunnel_that_works_is_accused_of_nothing() {
     let [a, b] = pair().map(|text| text.replace(".0.113.9 255.255.255.0\n", ".0.113.9 255.255.255.0\n shutdown\n"));
     let b = b.replace(".51.100.41 255.255.255.0\n", ".51.100.41 255.255.255.0\n shutdown\n");
     clean("tunnel-out-of-service", &[&a, &b]);
+    let [a, b] = pair().map(|text| text.replace(" tunnel source", " shutdown\n tunnel source"));
+    clean("tunnel-shut-at-both", &[&a, &b]);
+    // The router that is given has a tunnel to a third one, whose address is similar.
+    let [a, b] = pair();
+    let third = a.replace(WAN[1], "198.51.100.46").replace("172.16.9.1 ", "172.16.9.5 ");
+    clean("tunnel-to-a-third", &[&third, &b]);
     let profiles = pair()
         .map(|text| text.replace("tunnel protection ipsec profile GUARD", "tunnel protection ipsec profile default"));
     clean("tunnel-default-profile", &[&profiles[0], &profiles[1]]);

@@ -181,7 +181,7 @@ fn key_lengths(view: &View<'_>, wrong_sets: &BTreeSet<(usize, usize)>, problems:
         let end = if agreed {
             " Both ends have the same key, which IOS expands in a way of its own; ICVs are not checked."
         } else if refusing.contains(&router) {
-            " The kernel refuses a state with such a key of its cipher (Invalid argument): it is not there, and none of its packets passes."
+            " The kernel refuses a state with such a key of its cipher (Invalid argument): the state is not there, or the text is not what the host has."
         } else {
             ""
         };

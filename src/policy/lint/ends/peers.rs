@@ -190,13 +190,21 @@ fn are_mirrored(view: &View<'_>, here: Place, there: Place) -> bool {
     }
 }
 
+/// The networks of a protected tunnel.
+fn inner<'v>(view: &'v View<'_>, at: Place) -> Option<&'v [Net]> {
+    let entry = view.entry(at.0, at.1).filter(|entry| entry.number == 0)?;
+    Some(&view.policies.routers.get(at.0)?.interfaces.get(&entry.name)?.networks)
+}
+
+/// Whether two protected tunnels have addresses of different networks: they are the ends of two tunnels.
+fn are_apart(view: &View<'_>, here: Place, there: Place) -> bool {
+    let (Some(own), Some(theirs)) = (inner(view, here), inner(view, there)) else { return false };
+    !own.is_empty() && !theirs.is_empty() && own.iter().all(|net| theirs.iter().all(|other| !net.overlaps(other)))
+}
+
 /// Whether two protected tunnels have addresses of one network for two, as the two ends of a tunnel have.
 fn are_linked(view: &View<'_>, here: Place, there: Place) -> bool {
-    let networks = |at: Place| -> Option<&[Net]> {
-        let entry = view.entry(at.0, at.1).filter(|entry| entry.number == 0)?;
-        Some(&view.policies.routers.get(at.0)?.interfaces.get(&entry.name)?.networks)
-    };
-    let (Some(own), Some(theirs)) = (networks(here), networks(there)) else { return false };
+    let (Some(own), Some(theirs)) = (inner(view, here), inner(view, there)) else { return false };
     // A hub and its spokes share a wider one.
     own.iter().any(|net| net.is_link() && theirs.contains(net))
 }
@@ -213,7 +221,9 @@ fn answering(view: &View<'_>, from: Place, other: usize) -> Option<(usize, bool)
     for (map, entry) in router.maps.iter().enumerate() {
         if entry.peers.iter().any(|(peer, _)| Some(*peer) == local || view.other_owner(*peer, other) == Some(from.0)) {
             naming.push(map);
-        } else if entry.peers.iter().all(|(peer, _)| view.other_owner(*peer, other).is_none()) {
+        } else if entry.peers.iter().all(|(peer, _)| view.other_owner(*peer, other).is_none())
+            && !are_apart(view, from, (other, map))
+        {
             unnamed.push(map);
         }
     }
