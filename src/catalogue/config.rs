@@ -97,7 +97,7 @@ pub(super) const KEY_MISMATCH: Entry = Entry {
 pub(super) const KEY_LENGTH: Entry = Entry {
     code: "config-key-length",
     severity: Severity::Warning,
-    severity_note: "",
+    severity_note: "an error where a Linux kernel refuses the state; a note where two routers of Cisco IOS have the same short key",
     title: "A key that is shorter or longer than its algorithm wants",
     meaning: "The key does not have the length that the algorithm needs. Some systems refuse it; Cisco IOS accepts and expands it in a way that \
               its documents do not state. The ICV was therefore not checked; that is not the same as invalid.",

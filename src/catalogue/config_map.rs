@@ -116,8 +116,9 @@ pub(super) const INTERFACE_DOWN: Entry = Entry {
     code: "config-interface-down",
     severity: Severity::Error,
     severity_note: "a note of the network of one of several lines of the access list",
-    title: "The interface with the crypto map is shut down",
-    meaning: "Nothing leaves an interface that is administratively down, and nothing is received on it. The tunnel cannot work over it.",
+    title: "An interface that the tunnel needs is shut down",
+    meaning: "Nothing leaves an interface that is administratively down, and nothing is received on it. It carries the crypto map, is the source \
+              of a protected tunnel, or is the only one in the network whose packets belong into the tunnel.",
     causes: &[
         "The interface was shut down for work on it and not brought back.",
         "New interfaces of IOS are shut down.",
@@ -131,15 +132,16 @@ pub(super) const ACL_BLOCKS: Entry = Entry {
     code: "config-acl-blocks",
     severity: Severity::Error,
     severity_note: "a note of the network of one of several lines of the access list",
-    title: "The access list of the interface drops the peer's IPsec or IKE packets",
-    meaning: "An inbound access list sees the outer packet before IPsec does. Where it permits neither protocol 50 (ESP) or 51 (AH) nor UDP 500 \
-              and 4500 from the peer, nothing of the tunnel comes in.",
+    title: "The access list of an interface drops packets of the tunnel",
+    meaning: "An inbound access list sees a packet before IPsec does. On the outer interface it has to permit protocol 50 (ESP) or 51 (AH), or UDP \
+              500 and 4500, from the peer; on the inner interface the packets that belong into the tunnel.",
     causes: &[
         "The list was written for other traffic and ends with a deny.",
         "The peer's address in the list was not changed with the peer.",
     ],
     remedy: &[
-        "Permit esp or ahp, and udp port 500 and 4500 with IKE, from the peer to this router, before the line that denies.",
+        "On the outer interface: permit esp or ahp, and udp port 500 and 4500 with IKE, from the peer to this router, before the line that denies.",
+        "On the inner interface: permit the networks that the access list of the crypto map selects, before the line that denies.",
     ],
     lines: &["permit esp host 192.0.2.18 host 192.0.2.17", "permit udp host 192.0.2.18 host 192.0.2.17 eq isakmp"],
     references: &["RFC 4301 section 5.2", "RFC 7296 section 2"],

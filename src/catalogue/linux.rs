@@ -181,7 +181,7 @@ pub(super) const INTEGRITY_FAILED: Entry = Entry {
 pub(super) const REPLAY: Entry = Entry {
     code: "counter-replay",
     severity: Severity::Warning,
-    severity_note: "",
+    severity_note: "a note of a few packets among many that pass",
     title: "The receiver drops packets by its anti-replay check",
     meaning: "The state's own counters say how many packets arrived with a sequence number received before (`replay`), or older than the window \
               (`replay-window`). Keys and SPI are right.",

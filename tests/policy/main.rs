@@ -14,6 +14,7 @@ mod read;
 mod readings;
 mod secrets;
 mod sides;
+mod tunnels;
 mod ways;
 mod wire;
 mod wire_right;

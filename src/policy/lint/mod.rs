@@ -53,6 +53,7 @@ fn found(view: &View<'_>) -> Vec<Problem> {
     problems.extend(crate::policy::lint::way::lan::problems(view));
     problems.extend(crate::policy::lint::way::nat::problems(view, &facing));
     problems.extend(crate::policy::lint::way::tunnels::problems(view, &facing));
+    problems.extend(crate::policy::lint::way::protected::problems(view, &facing));
     problems.extend(crate::policy::lint::ends::displays::problems(view));
     problems.extend(counters::problems(view));
     problems.extend(crate::policy::lint::ends::links::problems(view));

@@ -151,8 +151,10 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     // The stronger of the two policies is typed at the other router.
     let weaker_here = (weak_words(x), strength(y)) > (weak_words(y), strength(x));
     // Of a proposal the name is the router's own: the one that its policy names.
+    let prf_said = [x, y].iter().any(|policy| !policy.prf.is_empty());
     let named = |policy: &IkePolicy, own: &IkePolicy| {
-        typed(&if version == 1 { policy.clone() } else { IkePolicy { name: own.name.clone(), ..policy.clone() } })
+        let prf = if prf_said { functions(policy).to_vec() } else { Vec::new() };
+        typed(&if version == 1 { policy.clone() } else { IkePolicy { name: own.name.clone(), prf, ..policy.clone() } })
     };
     let (own, other, lines) = if weaker_here { (a_host, b_host, named(y, x)) } else { (b_host, a_host, named(x, y)) };
     let cites =
@@ -199,12 +201,14 @@ fn rank(word: &str) -> usize {
 fn typed(policy: &IkePolicy) -> Vec<String> {
     let [encryption, hash, group] = filled(policy).map(|list| list.join(" "));
     if policy.version == 2 {
-        return vec![
+        let mut lines = vec![
             format!("crypto ikev2 proposal {}", policy.name),
             format!(" encryption {encryption}"),
             format!(" integrity {hash}"),
             format!(" group {group}"),
         ];
+        lines.extend((!policy.prf.is_empty()).then(|| format!(" prf {}", policy.prf.join(" "))));
+        return lines;
     }
     vec![
         format!("crypto isakmp policy {}", policy.name),
@@ -221,6 +225,24 @@ fn filled(policy: &IkePolicy) -> [Vec<String>; 3] {
         if list.is_empty() && policy.version == 1 { vec![word.to_owned()] } else { list.to_vec() }
     };
     [default(&policy.encryption, "des"), default(&policy.hash, "sha"), default(&policy.group, "1")]
+}
+
+/// The pseudo-random functions of a proposal: its integrity algorithms where nothing is said.
+fn functions(policy: &IkePolicy) -> &[String] {
+    if policy.prf.is_empty() { &policy.hash } else { &policy.prf }
+}
+
+/// Pseudo-random functions of two proposals of IKEv2 that have none in common.
+fn other_functions(x: &IkePolicy, y: &IkePolicy) -> Option<(&'static str, String, String)> {
+    let (mine, theirs) = (functions(x), functions(y));
+    // Without such a line they follow the integrity algorithms, which are compared.
+    let said = !x.prf.is_empty() || !y.prf.is_empty();
+    let known = |policy: &IkePolicy| policy.unsure == [false; 4] && !functions(policy).is_empty();
+    let common = mine.iter().any(|one| theirs.contains(one));
+    // With ciphers that need no integrity algorithm, one is no default.
+    let aead = |policy: &IkePolicy| policy.encryption.iter().any(|cipher| cipher.contains("gcm"));
+    let said = said && (!x.prf.is_empty() && !y.prf.is_empty() || !aead(x) && !aead(y));
+    (x.version == 2 && said && known(x) && known(y) && !common).then(|| ("prf", mine.join(" "), theirs.join(" ")))
 }
 
 /// RSA signatures are the default of IOS.
@@ -244,6 +266,7 @@ fn differences(x: &IkePolicy, y: &IkePolicy) -> Vec<(&'static str, String, Strin
             different.push((name, mine.join(" "), theirs.join(" ")));
         }
     }
+    different.extend(other_functions(x, y));
     let unsaid = [x, y].into_iter().any(|policy| missing(policy, 3, policy.authentication.is_some()));
     if x.version == 1 && !unsaid && authentication(x) != authentication(y) {
         different.push(("authentication", authentication(x).to_owned(), authentication(y).to_owned()));

@@ -10,6 +10,8 @@ use crate::policy::read::xfrm::KernelState;
 
 /// Drops of failed integrity are all of what arrived unless the state let more than so many times as many pass.
 const FEW: u64 = 1;
+/// Fewer packets than these that the anti-replay check drops, among at least ten times as many, are what any path does.
+const SINGLE: u64 = 10;
 /// Packets that may be on their way, or of which none arrived yet.
 const AT_FIRST: u64 = 5;
 
@@ -134,16 +136,22 @@ fn replayed(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict
     if drops.replayed == 0 && drops.outside_window == 0 {
         return None;
     }
+    let counted = |count: u64| if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") };
     let mut said = Vec::new();
     if drops.replayed > 0 {
-        said.push(format!("{} packets with a number received before (`replay {0}`)", drops.replayed));
+        said.push(format!("{} with a number received before (`replay {}`)", counted(drops.replayed), drops.replayed));
     }
     if drops.outside_window > 0 {
         said.push(format!(
-            "{} packets older than the window of {} (`replay-window {0}`)",
-            drops.outside_window, extra.window
+            "{} older than the window of {} (`replay-window {}`)",
+            counted(drops.outside_window),
+            extra.window,
+            extra.window
         ));
     }
+    let dropped = drops.replayed.saturating_add(drops.outside_window);
+    let passed = extra.packets.unwrap_or(0);
+    let few = passed >= dropped.saturating_mul(if dropped < SINGLE { 10 } else { 1_000 });
     let evidence = format!(
         "{}: the anti-replay check of {} dropped {}. Keys and SPI are right: likely causes are copies or reordering on the way, or a \
          sender that counts from 1 again.",
@@ -151,7 +159,8 @@ fn replayed(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict
         host.name,
         said.join(" and ")
     );
-    let problem = Problem::new("counter-replay", evidence).about(host.name).lines(
+    let severity = if few { Severity::Note } else { Severity::Warning };
+    let problem = Problem::new("counter-replay", evidence).severity(severity).about(host.name).lines(
         view.policies,
         host.router,
         sa.cites.first().into_iter().chain(extra.line("stats")),

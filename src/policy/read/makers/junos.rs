@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::foreign::{Tunnel, bare, cipher, integrity};
 use crate::model::{Address, Protocol};
+use crate::policy::Cite;
 use crate::policy::facts::builder::Builder;
 use crate::policy::facts::router::{LinkSa, Mode};
 use crate::policy::facts::secret::Secret;
@@ -36,6 +37,8 @@ pub(in crate::policy) struct Junos {
     off: BTreeMap<String, Option<Draft>>,
     /// The name of the router.
     host: Option<String>,
+    /// The lines that the braces of tunnels begin in.
+    headings: BTreeMap<String, Cite>,
 }
 
 impl Reader for Junos {
@@ -90,6 +93,12 @@ impl Reader for Junos {
                 self.path.pop();
             }
             [rest @ .., "{"] if self.path.len() < DEEP => {
+                if let [what @ ("vpn" | "security-association"), name] = rest
+                    && self.headings.len() < TUNNELS
+                {
+                    let name = bare(name);
+                    self.headings.insert(name.to_owned(), builder.cite_made(&format!("{what} {name}")));
+                }
                 self.path.push(rest.iter().map(|word| bare(word).to_owned()).collect());
             }
             [first, ..] if first.starts_with("/*") || first.starts_with('#') || first.starts_with("inactive:") => {}
@@ -163,7 +172,7 @@ impl Junos {
     /// Forgets the tunnels and interfaces of the router before this one.
     fn begin(&mut self, host: &str) {
         if self.host.as_deref().is_some_and(|known| known != host) {
-            (self.drafts, self.interfaces, self.off) = Default::default();
+            (self.drafts, self.interfaces, self.off, self.headings) = Default::default();
         }
         self.host = Some(host.to_owned());
     }
@@ -216,9 +225,11 @@ impl Junos {
         if self.off.contains_key(name) || self.drafts.len() >= TUNNELS && !self.drafts.contains_key(name) {
             return None;
         }
+        let heading = self.headings.get(name).cloned();
         let new = || {
             let what = if link { "security-association" } else { "vpn" };
-            let tunnel = Tunnel::new(name, 0, builder.cite_made(&format!("{what} {name}")));
+            let here = || builder.cite_made(&format!("{what} {name}"));
+            let tunnel = Tunnel::new(name, 0, heading.unwrap_or_else(here));
             Draft { tunnel, protocol: Protocol::Esp, link }
         };
         Some(self.drafts.entry(name.to_owned()).or_insert_with(new))
