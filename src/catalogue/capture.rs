@@ -349,7 +349,7 @@ pub(super) const ONE_MAC_PAIR: Entry = Entry {
 pub(super) const NO_IPSEC: Entry = Entry {
     code: "no-ipsec",
     severity: Severity::Note,
-    severity_note: "An error with --expect-ipsec.",
+    severity_note: "an error with --expect-ipsec",
     title: "No IPsec seen",
     meaning: "No frame of the captures carries AH, ESP or IPComp. `check` finds nothing wrong because there is nothing to check.",
     causes: &[

@@ -42,7 +42,7 @@ pub(super) const SPI_MISMATCH: Entry = Entry {
 pub(super) const PEER_MISMATCH: Entry = Entry {
     code: "config-peer-mismatch",
     severity: Severity::Error,
-    severity_note: "",
+    severity_note: "a note of one SA with the same keys and other ends: a NAT may be between them",
     title: "The peer address is not an address of the other router",
     meaning: "`set peer` names an address that the other router does not use as the source of its tunnel: it has it on another interface, or not \
               at all. Packets go astray, or arrive with a source that matches no SA.",
@@ -97,7 +97,7 @@ pub(super) const KEY_MISMATCH: Entry = Entry {
 pub(super) const KEY_LENGTH: Entry = Entry {
     code: "config-key-length",
     severity: Severity::Warning,
-    severity_note: "",
+    severity_note: "an error where a Linux kernel refuses the state; a note where two routers of Cisco IOS have the same short key",
     title: "A key that is shorter or longer than its algorithm wants",
     meaning: "The key does not have the length that the algorithm needs. Some systems refuse it; Cisco IOS accepts and expands it in a way that \
               its documents do not state. The ICV was therefore not checked; that is not the same as invalid.",
@@ -129,7 +129,7 @@ pub(super) const KEY_REUSED: Entry = Entry {
 pub(super) const TRANSFORM_MISMATCH: Entry = Entry {
     code: "config-transform-mismatch",
     severity: Severity::Error,
-    severity_note: "",
+    severity_note: "a note if both routers have proposals of IKEv2 besides, which are not compared",
     title: "The two routers have different transform sets",
     meaning: "The transform sets of the two sides share no common proposal, or with manual keys are not the same. Packets cannot be decrypted, or \
               no SA comes up.",

@@ -26,7 +26,7 @@ pub(super) const KEY_MISSING: Entry = Entry {
 pub(super) const REFERENCE_MISSING: Entry = Entry {
     code: "config-reference-missing",
     severity: Severity::Error,
-    severity_note: "Where nothing of that kind was given at all, it is a warning. Of a crypto map or an interface that is not in use, beside one that is, it is a note.",
+    severity_note: "a warning where nothing of that kind was given at all; a note of a crypto map or an interface that is not in use, beside one that is",
     title: "A line names something that does not exist",
     meaning: "An interface names a crypto map, or an entry of a crypto map an access list or a transform set, that the configuration does not \
               have. IOS takes the line without complaint, and the entry protects nothing.",
@@ -45,7 +45,7 @@ pub(super) const REFERENCE_MISSING: Entry = Entry {
 pub(super) const ENTRY_INCOMPLETE: Entry = Entry {
     code: "config-entry-incomplete",
     severity: Severity::Error,
-    severity_note: "Of a crypto map or an interface that is not in use, beside one that is, it is a note.",
+    severity_note: "a note of a crypto map or an interface that is not in use, beside one that is",
     title: "An entry of a crypto map lacks its peer, transform set or access list",
     meaning: "An entry needs `set peer`, `set transform-set` and `match address`. Without one of them IOS marks it `! Incomplete` and does not \
               use it.",
@@ -115,9 +115,10 @@ pub(super) const SPI_DUPLICATE: Entry = Entry {
 pub(super) const INTERFACE_DOWN: Entry = Entry {
     code: "config-interface-down",
     severity: Severity::Error,
-    severity_note: "Of the network of one of several lines of the access list it is a note.",
-    title: "The interface with the crypto map is shut down",
-    meaning: "Nothing leaves an interface that is administratively down, and nothing is received on it. The tunnel cannot work over it.",
+    severity_note: "a note of the network of one of several lines of the access list",
+    title: "An interface that the tunnel needs is shut down",
+    meaning: "Nothing leaves an interface that is administratively down, and nothing is received on it. It carries the crypto map, is the source \
+              of a protected tunnel, or is the only one in the network whose packets belong into the tunnel.",
     causes: &[
         "The interface was shut down for work on it and not brought back.",
         "New interfaces of IOS are shut down.",
@@ -130,16 +131,17 @@ pub(super) const INTERFACE_DOWN: Entry = Entry {
 pub(super) const ACL_BLOCKS: Entry = Entry {
     code: "config-acl-blocks",
     severity: Severity::Error,
-    severity_note: "Of the network of one of several lines of the access list it is a note.",
-    title: "The access list of the interface drops the peer's IPsec or IKE packets",
-    meaning: "An inbound access list sees the outer packet before IPsec does. Where it permits neither protocol 50 (ESP) or 51 (AH) nor UDP 500 \
-              and 4500 from the peer, nothing of the tunnel comes in.",
+    severity_note: "a note of the network of one of several lines of the access list",
+    title: "The access list of an interface drops packets of the tunnel",
+    meaning: "An inbound access list sees a packet before IPsec does. On the outer interface it has to permit protocol 50 (ESP) or 51 (AH), or UDP \
+              500 and 4500, from the peer; on the inner interface the packets that belong into the tunnel.",
     causes: &[
         "The list was written for other traffic and ends with a deny.",
         "The peer's address in the list was not changed with the peer.",
     ],
     remedy: &[
-        "Permit esp or ahp, and udp port 500 and 4500 with IKE, from the peer to this router, before the line that denies.",
+        "On the outer interface: permit esp or ahp, and udp port 500 and 4500 with IKE, from the peer to this router, before the line that denies.",
+        "On the inner interface: permit the networks that the access list of the crypto map selects, before the line that denies.",
     ],
     lines: &["permit esp host 192.0.2.18 host 192.0.2.17", "permit udp host 192.0.2.18 host 192.0.2.17 eq isakmp"],
     references: &["RFC 4301 section 5.2", "RFC 7296 section 2"],
@@ -148,7 +150,7 @@ pub(super) const ACL_BLOCKS: Entry = Entry {
 pub(super) const ROUTE_MISSING: Entry = Entry {
     code: "config-route-missing",
     severity: Severity::Note,
-    severity_note: "A route that leads elsewhere is a warning.",
+    severity_note: "a warning of a route that leads elsewhere",
     title: "No route leads to the networks of the tunnel",
     meaning: "IPsec is applied after routing: a packet must be routed out of the interface with the crypto map. Nothing in what was given routes \
               the remote networks there. Routes may come from what was not given.",
@@ -200,7 +202,7 @@ pub(super) const NAT_TAKES: Entry = Entry {
 pub(super) const COUNTERS: Entry = Entry {
     code: "sa-counters",
     severity: Severity::Error,
-    severity_note: "A router's own counters without the peer's are a warning or a note.",
+    severity_note: "a warning or a note of a router's own counters without the peer's, and of a Linux state that received nothing",
     title: "The routers' counters show that packets of an SA are dropped",
     meaning: "One router encapsulates, and the other decapsulates nothing or counts errors. `recv errors` or `verify failed` that grow: the \
               packets come and fail (key, transform, damage). No error at all: they do not come, or have an unknown SPI.",

@@ -27,11 +27,12 @@ pub(super) const POLICY_SHADOWED: Entry = Entry {
     code: "config-policy-shadowed",
     severity: Severity::Error,
     severity_note: "",
-    title: "A policy drops the tunnel's packets or lets them pass in clear",
+    title: "Another policy takes the tunnel's packets before its own does",
     meaning: "A policy with a lower priority number, or the tunnel's own policy with `action block`, takes all packets of the tunnel before \
-              they are encapsulated or accepted.",
+              they are encapsulated or accepted: it drops them, lets them pass in clear or leads them to another peer.",
     causes: &[
         "A bypass or block policy has a lower priority number than the tunnel's.",
+        "A tunnel policy to another peer selects more packets and has a lower priority number.",
         "`action block` was left in the policy.",
     ],
     remedy: &[
@@ -180,7 +181,7 @@ pub(super) const INTEGRITY_FAILED: Entry = Entry {
 pub(super) const REPLAY: Entry = Entry {
     code: "counter-replay",
     severity: Severity::Warning,
-    severity_note: "",
+    severity_note: "a note of a few packets among many that pass",
     title: "The receiver drops packets by its anti-replay check",
     meaning: "The state's own counters say how many packets arrived with a sequence number received before (`replay`), or older than the window \
               (`replay-window`). Keys and SPI are right.",

@@ -93,11 +93,11 @@ pub(super) const ONE_WAY: Entry = Entry {
 pub(super) const INNER_ONE_WAY: Entry = Entry {
     code: "inner-one-way",
     severity: Severity::Warning,
-    severity_note: "a note where no SA is seen",
+    severity_note: "a note where no SA is seen, and of packets other than TCP in a tunnel through which other hosts are answered",
     title: "Traffic inside a tunnel has no answer in any SA back",
     meaning: "The packets inside the tunnel are visible, and for these inner addresses nothing comes back inside any SA of the opposite \
-              direction, although SAs in both directions are alive. On the routers it looks like this: one side encrypts, never decrypts; its \
-              encaps counters rise and its decaps stay 0.",
+              direction. If the SAs back carry nothing at all, the routers show it: one side encrypts, never decrypts; its encaps counters \
+              rise and its decaps stay 0. Logs, SNMP traps, flow exports and media need no answer.",
     causes: &[
         "The far side's access list or policy does not select the answers for the tunnel: they leave in clear or are dropped.",
         "The inner destination is down, or its route back does not lead to the gateway.",

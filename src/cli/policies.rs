@@ -37,8 +37,8 @@ pub(super) fn read(names: &[OsString], run: &RunArgs, errors: &mut Vec<Error>) -
     for file in &policies.files {
         if !file.tells {
             let what = "no SA, crypto map, transform set or selector was found in it; spiglass reads configurations of Cisco IOS, PIX and ASA, \
-                        `show crypto ipsec sa`, `show crypto map`, `ip xfrm`, `swanctl --list-sas`, setkey, ipsec.conf, Huawei, H3C, \
-                        Junos, FortiGate, RouterOS, Wireshark's esp_sa and [[sa]] tables in TOML";
+                        `show crypto ipsec sa`, `show crypto map`, `ip xfrm`, `swanctl --list-sas`, setkey, OpenBSD's \
+                        ipsec.conf, manual keys of Huawei, H3C, Junos, FortiGate and RouterOS, Wireshark's esp_sa and [[sa]] tables in TOML";
             errors.push(Error::Format { path: file.name.to_string().into(), what: what.into() });
         }
     }

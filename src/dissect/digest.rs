@@ -11,10 +11,6 @@ pub(crate) const TWO_TAGS: usize = 22;
 const LEAST: usize = 24;
 const FACTOR: u64 = 0x2d35_8dcc_aa6c_78a5;
 
-/// Of length, identification and place of the fragment as they stand in an IPv4 header: what the same packet has in any cut. A packet with a
-/// sequence number may be whole before a router and in fragments behind it.
-pub(crate) const IDENTITY: u64 = 0xffff_0000;
-
 /// Begins a digest with what the IP header says: addresses, length, the word that holds identification (IPv6: the flow label) and the
 /// protocol. Type of service, TTL and header checksum are left out: they change on the way.
 #[inline(always)]
@@ -37,7 +33,8 @@ pub(crate) fn begin_between(addresses: u64, total_bytes: u32, word: u32, protoco
 }
 
 /// The same of IPv4, in words as they stand in the header (the first octet weighs least): the addresses; and length, identification and
-/// place of the fragment, nothing above.
+/// place of the fragment, nothing above. Of a packet with a sequence number all of these are 0: a router may fragment it, and a firewall may give it
+/// another identification.
 #[inline(always)]
 pub(super) const fn begin_ipv4(addresses: u64, lengths: u64, protocol: u8) -> u64 {
     fold(addresses ^ SEED, (lengths | (protocol as u64) << 56) ^ FACTOR)

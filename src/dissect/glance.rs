@@ -174,7 +174,7 @@ fn look_at<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
         return None;
     }
     let (addresses, esp) = (word::<26, _>(head), word::<34, _>(head));
-    let begun = digest::begin_ipv4(addresses, lengths & digest::IDENTITY, ESP);
+    let begun = digest::begin_ipv4(addresses, 0, ESP);
     let words = [esp, word::<42, _>(head), word::<50, _>(head)];
     let form = Form::new(total_bytes, (IP_AT, IPV4_BYTES), data.len());
     Some(looked_at(frame, ends, (addresses, 0), form, begun, words))
@@ -201,7 +201,7 @@ fn look_in_udp(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
         return None;
     }
     let addresses = word::<12, _>(head);
-    let begun = digest::begin_ipv4(addresses, first >> 16 & digest::IDENTITY, UDP);
+    let begun = digest::begin_ipv4(addresses, 0, UDP);
     let words = [esp, word::<36, _>(head), word::<44, _>(head)];
     let form = Form::new(total_bytes, (ip_at, IPV4_BYTES + UDP_BYTES), data.len());
     Some(looked_at(frame, data.first_chunk()?, (addresses, ports), form, begun, words))

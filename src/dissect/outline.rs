@@ -81,7 +81,7 @@ pub(crate) fn outline(frame: &Frame<'_>) -> Option<Outline> {
     let addresses = word::<12, _>(head);
     let inside = inside(packet, protocol, usize::from(total_bytes))?;
     let digest = if protocol == AH {
-        let begun = digest::begin_ipv4(addresses, first >> 16 & digest::IDENTITY, protocol);
+        let begun = digest::begin_ipv4(addresses, 0, protocol);
         let read: &[u8; AH_READ] = packet.get(IPV4_BYTES..)?.first_chunk()?;
         let is_cut = data.len() < frame.wire_bytes as usize;
         if is_cut && digest::shown_behind_two_tags(ip_at, packet.len()) < IPV4_BYTES + AH_READ {

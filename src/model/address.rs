@@ -55,6 +55,12 @@ impl Address {
         Self { high: (value >> 64) as u64, low: value as u64 }
     }
 
+    /// Whether this is a link-local address of IPv6: fe80::/10 (RFC 4291 section 2.5.6).
+    #[must_use]
+    pub const fn is_link_local(self) -> bool {
+        self.high >> 54 == 0x3fa
+    }
+
     /// Whether this is a group or broadcast address: 224.0.0.0/4, 255.255.255.255 or ff00::/8
     /// (RFC 1112 section 4, RFC 919 section 7, RFC 4291 section 2.7).
     #[inline]

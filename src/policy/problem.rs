@@ -21,6 +21,8 @@ pub struct Problem {
     pub config: Vec<ConfigLine>,
     /// How many more lines do, beyond the limit on those that one problem names.
     pub uncited: usize,
+    /// Its cause, a sentence, where it is known; else it is the catalogue's likeliest.
+    pub cause: Option<String>,
     /// Lines to type; keys as placeholders.
     pub fix: Vec<Fix>,
     /// Where nothing decides whose lines are wrong: what may be done instead of typing the lines, said if there are lines.
@@ -36,6 +38,7 @@ impl Problem {
             evidence,
             config: Vec::new(),
             uncited: 0,
+            cause: None,
             fix: Vec::new(),
             alternative: None,
         }

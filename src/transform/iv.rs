@@ -76,8 +76,8 @@ impl IvPattern {
         if random == own.len() - 1 { Self::Random } else { Self::Unclear }
     }
 
-    /// Whether the first octets of every packet are those of an IPv4 packet or of GRE around IP or Ethernet: what ESP carries stands there in
-    /// clear.
+    /// Whether the first octets of every packet are those of an IPv4 packet, of GRE around IP or Ethernet, of IPComp, or of an MPLS label around IPv4:
+    /// what ESP carries stands there in clear.
     #[must_use]
     pub fn is_clear(samples: &[IvSample]) -> bool {
         /// IPv4 without options.
@@ -86,7 +86,14 @@ impl IvPattern {
         /// and number are there (RFC 2890).
         const GRE: [u64; 3] = [0x0800, 0x86dd, 0x6558];
         const OPTIONS: u64 = 0xb000_0000;
-        let clear = |sample: &IvSample| sample.octets >> 56 == IPV4 || GRE.contains(&(sample.octets >> 32 & !OPTIONS));
+        /// What compresses (RFC 3173 section 3.3): IP, TCP, UDP or GRE by a well-known method.
+        const COMPRESSED: [u8; 5] = [4, 6, 17, 41, 47];
+        let clear = |sample: &IvSample| match sample.octets.to_be_bytes() {
+            [next, 0, 0, 2..=4, ..] if COMPRESSED.contains(&next) => true,
+            // The bottom of the label stack (RFC 3032 section 2.1), and an IPv4 header with ordinary service.
+            [_, _, label, _, 0x45, 0, ..] if label & 1 == 1 => true,
+            _ => sample.octets >> 56 == IPV4 || GRE.contains(&(sample.octets >> 32 & !OPTIONS)),
+        };
         !samples.is_empty() && samples.iter().all(clear)
     }
 
@@ -208,6 +215,18 @@ mod tests {
         let others: Vec<IvSample> =
             samples.iter().zip(0..).map(|(own, n)| IvSample { octets: own.octets ^ n << 40, ..*own }).collect();
         assert!(!IvPattern::is_clear_udp(&others, with_icv_of(12)));
+    }
+
+    #[test]
+    fn headers_that_count_are_clear() {
+        let samples = |high: u64| -> Vec<IvSample> {
+            (1..5).map(|n| IvSample { sequence: n, octets: high << 32 | 0x4500_0100 + 3 * u64::from(n) }).collect()
+        };
+        for (high, what) in [(0x0400_0002, "IPComp"), (0x003e_8140, "an MPLS label")] {
+            assert_eq!(IvPattern::of(&samples(high)), IvPattern::Counter, "{what}");
+            assert!(IvPattern::is_clear(&samples(high)), "{what}");
+        }
+        assert!(!IvPattern::is_clear(&samples(0x003e_8040)), "an IV");
     }
 
     #[test]

@@ -15,6 +15,10 @@ const KEYS: [(&str, &str); 2] = [
     ("0x6187cf7757a7cf4163291bed87499fdd9177bd65", "0x23437f7dc71f0d61bf4793eb0101eda7"),
     ("0xa16587617b978d7b6b0b71c7a585d3c9031171c9", "0x5b1fa3c58d5fb1714da52707876bdb79"),
 ];
+const SECOND_KEYS: [(&str, &str); 2] = [
+    ("0x0f1e2d3c4b5a69788796a5b4c3d2e1f001122334", "0x2b7e151628aed2a6abf7158809cf4f3c"),
+    ("0x99887766554433221100ffeeddccbbaa00112233", "0x603deb1015ca71be2b73aef0857d7781"),
+];
 const OUT: usize = 0;
 const IN: usize = 1;
 const FWD: usize = 2;
@@ -588,4 +592,88 @@ fn a_state_whose_selector_excludes_the_policy_does_not_answer_it() {
     let evidence = missing.and_then(|one| one["evidence"].as_str()).unwrap_or_else(|| panic!("{found:#?}"));
     assert!(evidence.contains("selector of its own"), "{evidence}");
     assert!(accused(&found).is_empty(), "{found:#?}");
+}
+
+#[test]
+fn a_few_replays_among_many_packets_are_a_note() {
+    let sel = "\tsel src 0.0.0.0/0 dst 0.0.0.0/0\n";
+    let stats = |passed: u32, drops: &str| {
+        format!(
+            "{sel}\tlifetime current:\n\t  {passed}000(bytes), {passed}(packets)\n\t  add 2026-01-01 10:00:00 use -\n\tstats:\n\t  {drops}\n"
+        )
+    };
+    for (name, passed, drops) in
+        [("one", 100, "replay-window 0 replay 1 failed 0"), ("some", 90_000, "replay-window 20 replay 40 failed 0")]
+    {
+        let found = Pair::new().state(1, IN, sel, &stats(passed, drops)).findings(&format!("few-{name}"));
+        assert!(loud(&found).is_empty(), "{name}: {found:#?}");
+        let note = found.iter().find(|finding| finding["code"] == "counter-replay").expect("a note");
+        assert_eq!(name == "one", note["evidence"].as_str().expect("text").contains("dropped 1 packet with"), "{note}");
+    }
+    for (name, passed, drops) in
+        [("all", 2, "replay-window 0 replay 2 failed 0"), ("many", 900, "replay-window 0 replay 30 failed 0")]
+    {
+        let found = Pair::new().state(1, IN, sel, &stats(passed, drops)).findings(&format!("not-few-{name}"));
+        assert_eq!(loud(&found), BTreeSet::from(["counter-replay"]), "{name}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_state_with_a_key_that_its_cipher_does_not_take_is_not_there() {
+    let (_, key) = KEYS[0];
+    let short = Pair::new().state(0, OUT, key, &key[..key.len() - 2]);
+    let found = short.findings("short-cipher");
+    let length = found.iter().find(|finding| finding["code"] == "config-key-length").expect("a finding");
+    assert!(
+        length["severity"] == "error" && length["evidence"].as_str().expect("text").contains("refuses"),
+        "{length}"
+    );
+    assert!(!format!("{found:#?}").contains("rubbish"), "{found:#?}");
+    // A key of the right length that differs decrypts to rubbish.
+    let found = Pair::new().state(0, OUT, key, &key.replace('7', "8")).findings("other-cipher");
+    assert!(format!("{found:#?}").contains("rubbish"), "{found:#?}");
+}
+
+#[test]
+fn a_state_whose_selector_takes_a_part_of_the_policy_is_told() {
+    let sel = "sel src 0.0.0.0/0 dst 0.0.0.0/0";
+    let found = Pair::new().state(0, OUT, sel, "sel src 10.20.1.128/25 dst 10.20.2.0/24").findings("part");
+    assert_eq!(loud(&found), BTreeSet::from(["config-template-mismatch"]), "{found:#?}");
+    clean("whole", &Pair::new().state(0, OUT, sel, "sel src 10.20.0.0/16 dst 10.20.2.0/24"));
+}
+
+#[test]
+fn policies_of_two_children_that_lead_into_each_others_sas_are_told() {
+    let (a, b) = ("192.0.2.17", "192.0.2.18");
+    let children = |crossed: bool| {
+        let mut pair = Pair::new();
+        for (host, own, far, near, beyond) in
+            [(0, a, b, "10.30.1.0/24", "10.30.2.0/24"), (1, b, a, "10.30.2.0/24", "10.30.1.0/24")]
+        {
+            let second = |block: String| block.replace("reqid 10", "reqid 20");
+            let (there, back) = if host == 0 { (0x2001, 0x2002) } else { (0x2002, 0x2001) };
+            let [one, other] = SECOND_KEYS;
+            let keys = if host == 0 { [one, other] } else { [other, one] };
+            pair.hosts[host].1.push(second(state(own, far, there, keys[0])));
+            pair.hosts[host].1.push(second(state(far, own, back, keys[1])));
+            let policies = [
+                policy(near, beyond, "out", own, far),
+                policy(beyond, near, "in", far, own),
+                policy(beyond, near, "fwd", far, own),
+            ];
+            pair.hosts[host].2.extend(policies.map(second));
+        }
+        if crossed {
+            for block in &mut pair.hosts[1].2 {
+                let other =
+                    if block.contains("reqid 10") { ("reqid 10", "reqid 20") } else { ("reqid 20", "reqid 10") };
+                *block = block.replace(other.0, other.1);
+            }
+        }
+        pair
+    };
+    clean("children", &children(false));
+    let found = children(true).findings("children-crossed");
+    assert_eq!(loud(&found), BTreeSet::from(["config-reqid-mismatch"]), "{found:#?}");
+    assert!(accused(&found).is_empty() && found.len() == 1, "{found:#?}");
 }

@@ -5,7 +5,7 @@ use crate::support::spiglass;
 use serde_json::Value;
 
 /// Findings of texts, and what is said of lines that are not read.
-fn said(name: &str, texts: &[&str]) -> (Vec<Value>, String) {
+pub(crate) fn said(name: &str, texts: &[&str]) -> (Vec<Value>, String) {
     let mut words = vec!["check".to_owned(), "--format".to_owned(), "json".to_owned()];
     for (at, text) in texts.iter().enumerate() {
         let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ways-{name}-{at}.txt"));
@@ -16,12 +16,12 @@ fn said(name: &str, texts: &[&str]) -> (Vec<Value>, String) {
     (run.json()["findings"].as_array().expect("findings").clone(), run.stderr)
 }
 
-fn clean(name: &str, texts: &[&str]) {
+pub(crate) fn clean(name: &str, texts: &[&str]) {
     let (findings, _) = said(name, texts);
     assert!(loud(&findings).is_empty() && touched(&findings).is_empty(), "{name}: {findings:#?}");
 }
 
-fn finds(name: &str, texts: &[&str], codes: &[&str]) -> Vec<Value> {
+pub(crate) fn finds(name: &str, texts: &[&str], codes: &[&str]) -> Vec<Value> {
     let (findings, _) = said(name, texts);
     let mut loud = loud(&findings);
     loud.sort_unstable();

@@ -471,6 +471,21 @@ fn pictures_are_no_sas() {
     no_esp(&report("pictures", datagrams.collect::<Vec<_>>()), "GigE Vision");
 }
 
+/// A gateway numbers the SPIs of its tunnels one after the other, and a capture may begin when each of its SAs has sent millions of packets.
+#[test]
+fn old_sas_with_neighbouring_spis_are_found() {
+    let mut noise = Noise(18);
+    let begins = [41_000_000_u32, 18_000_000, 90_000_000];
+    let datagrams = (0..600_u32).map(|n| {
+        let (from_r1, tunnel) = (n % 2 == 0, n / 2 % 3);
+        let spi = if from_r1 { 0xca64_6448 } else { 0x7b33_9911 } + tunnel;
+        let number = begins[tunnel as usize] + n / 6;
+        (from_r1, 4_500, 4_500, esp(&mut noise, spi, number, 60 + 16 * (n as usize % 40)))
+    });
+    let found = sas(&report("old-sas", datagrams.collect::<Vec<_>>()));
+    assert_eq!(found.iter().map(|(_, frames)| *frames).collect::<Vec<_>>(), [100; 6]);
+}
+
 /// ESP in UDP that is to pass firewalls uses the port of QUIC.
 #[test]
 fn esp_on_the_port_of_quic_is_found() {

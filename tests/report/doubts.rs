@@ -246,6 +246,71 @@ fn logs_beside_what_is_answered_are_no_fault() {
     assert!(text(own, "evidence").contains("Other hosts are answered"), "{own}");
 }
 
+/// A hub with two tunnels: through one hosts are answered, which does not show that the other needs no answers. Nor does TCP go without them.
+#[test]
+fn answers_in_another_tunnel_excuse_nothing() {
+    let r3 = Ipv4Addr::new(203, 0, 113, 9);
+    for (far, in_tcp) in [(r3, false), (R2, true)] {
+        let mut noise = Noise(6);
+        let mut frames = Vec::new();
+        for n in 1..200_u32 {
+            let time = u64::from(n) * MS;
+            let (there, back) =
+                (inner([10, 1, 0, 1], [10, 2, 0, 1], n, 100), inner([10, 2, 0, 1], [10, 1, 0, 1], n, 100));
+            frames.push((time, build::esp(R1, R2, 7, n, &null(&there, &mut noise))));
+            frames.push((time + 300 * US, build::esp(R2, R1, 8, n, &null(&back, &mut noise))));
+            let ends = ([10, 1, 0, 1], [10, 3, 0, 1]);
+            let asked = if in_tcp { syn(ends.0, ends.1, n) } else { inner(ends.0, ends.1, n, 100) };
+            frames.push((time + 500 * US, build::esp(R1, far, 9, n, &null(&asked, &mut noise))));
+        }
+        let report = report("two-tunnels", frames);
+        let own = finding(&report, "inner-one-way").expect("it is said");
+        assert_eq!((text(own, "severity"), number(own, "count")), ("warning", 199), "TCP {in_tcp}: {own}");
+        assert!(!text(own, "evidence").contains("Other hosts are answered"), "{own}");
+    }
+}
+
+/// A TCP segment with SYN (RFC 9293 section 3.1).
+fn syn(src: [u8; 4], dst: [u8; 4], n: u32) -> Vec<u8> {
+    let header = [&[0xc0, n as u8, 0, 80][..], &n.to_be_bytes(), &[0; 4], &[0x50, 2, 0xff, 0xff, 0, 0, 0, 0]].concat();
+    build::ipv4(src.into(), dst.into(), 6, n as u16, &header)[14..].to_vec()
+}
+
+/// What gateways send to the next one on their link, and errors about packets of the tunnel, are no traffic that was left unprotected.
+#[test]
+fn signalling_of_the_link_is_no_traffic_in_clear() {
+    let v6 = |kind: u8, link_local: bool| {
+        let mut frame = build::ipv6(R1, R2, 58, &[&[kind, 0, 0, 0][..], &[7; 20]].concat());
+        frame[21] = 255;
+        if link_local {
+            [22, 38].into_iter().for_each(|at| frame[at..at + 2].copy_from_slice(&[0xfe, 0x80]));
+        }
+        frame
+    };
+    let quoted = build::esp(R1, R2, 7, 1, &[9; 40])[14..].to_vec();
+    let error = build::ipv4(R2, R1, 1, 9, &[&[3, 13, 0, 0, 0, 0, 0, 0][..], &quoted].concat());
+    let bfd = |ttl: u8| {
+        let mut frame = build::udp(R1, R2, (49_152, 3_784), 9, &[7; 24]);
+        frame[22] = ttl;
+        frame
+    };
+    for (frame, is_clear, what) in [
+        (v6(135, false), false, "a neighbour solicitation"),
+        (v6(136, true), false, "an advertisement between link-local addresses"),
+        (error, false, "an error that quotes ESP"),
+        (bfd(255), false, "BFD"),
+        (bfd(64), true, "UDP of hosts"),
+        (v6(128, false), true, "an echo request"),
+    ] {
+        let mut noise = Noise(4);
+        let mut frames: Vec<(u64, Vec<u8>)> =
+            (1..100).map(|n| (u64::from(n) * MS, cbc(&mut noise, 7, n, 200, true))).collect();
+        frames.extend((0..5).map(|n| (n * 10 * MS + 3, frame.clone())));
+        let report = report("signalling", frames);
+        assert_eq!(finding(&report, "clear-traffic").is_some(), is_clear, "{what}");
+    }
+}
+
 /// A load in clear, each packet of it behind one of the tunnel, all of one length: what a gateway's own capture shows looks the same.
 #[test]
 fn of_one_length_a_gateway_and_a_leak_look_the_same() {

@@ -1,5 +1,7 @@
 //! Copies that a mirror makes of packets of which little shows: behind other tags under a small snapshot length, and fragments.
 
+use std::net::Ipv4Addr;
+
 use serde_json::Value;
 
 use crate::support::build::{self, Noise, R1, R2, START};
@@ -145,6 +147,65 @@ fn packets_before_and_behind_the_router_that_tunnels_them_are_copies() {
         assert_eq!(number(&report, "sas.0.copies_removed"), 200, "{what}");
         assert!(said(&report, "sequence-duplicate").is_none(), "{what}");
         assert!(said(&report, "tap-copies").is_some(), "{what}");
+    }
+}
+
+/// A firewall between the two ports of a mirror gives packets another identification (pf `scrub random-id`). The second link is no idle one.
+#[test]
+fn packets_with_another_identification_are_copies() {
+    for in_udp in [false, true] {
+        let mut noise = Noise(10);
+        let mut out = Vec::new();
+        for number in 1..=200_u32 {
+            let time = START + u64::from(number) * 10 * MS;
+            let first = esp(&mut noise, number, false, in_udp);
+            let payload = first[34..].to_vec();
+            let second = build::ipv4(R1, R2, first[23], 40_000_u16.wrapping_mul(number as u16 | 1), &payload);
+            let second = build::on_link(&build::one_hop_further(&second), R2, Ipv4Addr::new(10, 9, 9, 9));
+            out.extend([Out::whole(time, first), Out::whole(time + 30 * US, second)]);
+        }
+        let path = support::write_file(&support::scratch("mirrored"), "scrub.pcap", &plain_pcap(&out));
+        let report = support::report(&[&path]).json();
+        assert_eq!(number(&report, "sas.0.copies_removed"), 200, "{}", at(&report, "findings"));
+        assert!(said(&report, "sequence-duplicate").is_none());
+        let rates: Vec<bool> =
+            items(&report, "rates.directions").iter().map(|row| at(row, "frames_per_s").is_null()).collect();
+        assert_eq!(rates, [false, true], "{}", at(&report, "rates.directions"));
+        let copies = said(&report, "tap-copies").expect("it is said");
+        assert!(text(copies, "evidence").contains("so it has no rates"), "{copies}");
+    }
+}
+
+/// What a router sends on is on the wire twice: out of one tunnel into another one over the same link, or over two tunnels at once.
+#[test]
+fn packets_that_leave_in_another_tunnel_are_no_copies() {
+    let (hub, spokes) =
+        (Ipv4Addr::new(203, 0, 113, 9), [Ipv4Addr::new(198, 51, 100, 1), Ipv4Addr::new(198, 51, 100, 5)]);
+    for turned in [true, false] {
+        let mut noise = Noise(9);
+        let mut out = Vec::new();
+        for number in 1..=200_u32 {
+            let time = START + u64::from(number) * 10 * MS;
+            let inside = esp(&mut noise, number, false, false);
+            let tunnelled = |src, dst, inside: &[u8]| {
+                build::ipv4(src, dst, 47, number as u16, &[&[0, 0, 8, 0], &inside[14..]].concat())
+            };
+            let first = tunnelled(spokes[0], hub, &inside);
+            let mut second =
+                tunnelled(if turned { hub } else { spokes[1] }, if turned { spokes[1] } else { hub }, &inside);
+            if turned {
+                second[..6].copy_from_slice(&first[6..12]);
+                second[6..12].copy_from_slice(&first[..6]);
+            }
+            out.extend([Out::whole(time, first), Out::whole(time + 80 * US, second)]);
+        }
+        let path = support::write_file(&support::scratch("mirrored"), "forwarded.pcap", &plain_pcap(&out));
+        let report = support::report(&[&path]).json();
+        assert!(said(&report, "tap-copies").is_none(), "turned {turned}: {}", at(&report, "findings"));
+        assert_eq!(number(&report, "sas.0.copies_removed"), 0);
+        let frames: u64 = items(&report, "rates.directions").iter().map(|row| number(row, "frames")).sum();
+        assert_eq!(frames, 400, "turned {turned}");
+        assert_eq!(said(&report, "sequence-duplicate").map(|own| number(own, "count")), Some(200));
     }
 }
 

@@ -157,3 +157,32 @@ fn the_same_packet_in_another_cut_is_its_copy() {
         }
     }
 }
+
+/// Of NAT-T in fragments the first one alone shows ESP. Where it was not captured the others are of unknown packets, not in clear.
+#[test]
+fn later_fragments_without_their_first_one_are_not_in_clear() {
+    let mut noise = Noise(5);
+    let mut frames = Vec::new();
+    for number in 1..=PACKETS {
+        let content =
+            [&0x1001_u32.to_be_bytes()[..], &number.to_be_bytes(), &noise.bytes(1_392 + 16 * (number as usize % 7))];
+        let whole = build::udp(R1, R2, (4_500, 4_500), number as u16, &content.concat());
+        let pieces = build::in_fragments(&whole, 1_376);
+        for (piece, n) in pieces.into_iter().zip(0..).filter(|(_, n)| *n > 0 || number % 10 != 0) {
+            frames.push(Out::whole(START + u64::from(number) * 10 * MS + n * 8 * US, piece));
+        }
+    }
+    let path = support::write_file(&support::scratch("torn"), "headless.pcap", &plain_pcap(&frames));
+    let report = support::report(&[&path]).json();
+    let clear = items(&report, "findings").iter().find(|finding| text(finding, "code") == "clear-traffic");
+    assert!(clear.is_none(), "{clear:?}");
+    assert_eq!(at(&report, "rates.directions.0.clear_bps").as_f64(), Some(0.0));
+    // Beside native ESP without IKE nothing shows that they are of the tunnel.
+    let later = build::in_fragments(&build::udp(R1, R2, (9, 9), 7, &[7; 1_500]), 1_376)[1].clone();
+    let esp = |n: u64| Out::whole(START + n * MS, build::esp(R1, R2, 7, n as u32, &noise.bytes(100)));
+    let mut frames: Vec<Out> = (1..50).map(esp).collect();
+    frames.push(Out::whole(START + 60 * MS, later));
+    let path = support::write_file(&support::scratch("torn"), "beside.pcap", &plain_pcap(&frames));
+    let report = support::report(&[&path]).json();
+    assert!(items(&report, "findings").iter().any(|finding| text(finding, "code") == "clear-traffic"));
+}

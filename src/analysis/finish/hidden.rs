@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::analysis::StreamState;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::traffic::fragment_sums::FragmentSums;
-use crate::analysis::state::traffic::trains::direction_of_ike;
+use crate::analysis::state::traffic::trains::{direction_of_ike, flow_of_headless};
 use crate::dissect::stack_name;
 
 /// Layers that packets were seen in which nobody reads.
@@ -50,6 +50,8 @@ pub(crate) const fn is_more_than_stray(frames: u64, all: u64) -> bool {
 pub(crate) struct Loose {
     /// Later fragments of IKE by direction, with their octets: they look like traffic in clear.
     pub(crate) ike: BTreeMap<u32, (u64, u64)>,
+    /// Later fragments of UDP and TCP without their first one by flow, with their octets.
+    pub(crate) headless: BTreeMap<u32, (u64, u64)>,
     /// Whether it is uncertain which of the others are one packet.
     pub(crate) is_torn: bool,
 }
@@ -58,12 +60,21 @@ impl Loose {
     /// Of what became of fragmented packets, by SA number.
     pub(super) fn of(sums: &BTreeMap<u32, FragmentSums>) -> Self {
         let of_ike = |(id, sums): (&u32, &FragmentSums)| Some((direction_of_ike(*id)?, (sums.later, sums.later_bytes)));
+        let headless =
+            |(id, sums): (&u32, &FragmentSums)| Some((flow_of_headless(*id)?, (sums.later, sums.later_bytes)));
         let is_torn = sums.get(&NONE).is_some_and(|sums| sums.uncertain > 0);
-        Self { ike: sums.iter().filter_map(of_ike).collect(), is_torn }
+        let (ike, headless) = (sums.iter().filter_map(of_ike).collect(), sums.iter().filter_map(headless).collect());
+        Self { ike, headless, is_torn }
     }
 
     /// Fragments of IKE other than the first ones.
     pub(crate) fn later_of_ike(&self) -> u64 {
         self.ike.values().map(|(frames, _)| frames).sum()
+    }
+
+    /// Of these, those in directions of the first 64, a bit each.
+    pub(crate) fn later_of_ike_in(&self, directions: u64) -> u64 {
+        let own = self.ike.iter().filter(|(id, _)| **id < u64::BITS && directions >> **id & 1 == 1);
+        own.map(|(_, (frames, _))| frames).sum()
     }
 }

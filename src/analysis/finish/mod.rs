@@ -213,6 +213,14 @@ pub fn say_no_ipsec(report: &mut Report, expected: bool) {
         let frames = findings::plural(unread, "frame");
         evidence.push_str(&format!(" {frames} {are} of protocols that are not read."));
     }
+    let transport = report.transport_frames();
+    if transport > 0 {
+        let (frames, carry) = (findings::plural(transport, "frame"), if transport == 1 { "carries" } else { "carry" });
+        evidence.push_str(&format!(
+            " {frames} {carry} UDP or TCP. ESP on UDP ports of other protocols, such as 53 and 443, and on TCP ports other than 4500 was not searched, \
+             nor IPsec inside CAPWAP, Teredo or another protocol. --udp-port N and --tcp-port N search a port."
+        ));
+    }
     let severity = if expected { Severity::Error } else { Severity::Note };
     report.findings.push(findings::Draft::new("no-ipsec", evidence).count(0).severity(severity).done());
     findings::sort(&mut report.findings);

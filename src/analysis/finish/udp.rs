@@ -107,18 +107,19 @@ impl Way {
             || self.shares_a_source()
     }
 
-    /// Whether first words count, and the numbers behind each of them begin anew as no SA does, which begins with 1 (RFC 4303 section 3.3.3): those of
-    /// pictures, with a format in front of the number (GigE Vision), or of blocks.
+    /// Whether first words count, and the numbers of each but the first begin anew at 0 with a format in the octet before them: pictures of a camera
+    /// (GigE Vision) or other blocks. An SA begins with number 1 (RFC 4303 section 3.3.3), and passes 2^24 at any number.
     fn counts_blocks(&self) -> bool {
         /// Of fewer it may be chance.
         const LEAST: usize = 3;
-        /// The least number that no SA has reached in one capture.
-        const FAR: u32 = 1 << 24;
+        /// Number of the first packet of a block that was captured from its beginning, with some packets missing.
+        const BEGIN: u32 = 16;
         let (Some((first, _)), Some((last, _))) = (self.least.first_key_value(), self.least.last_key_value()) else {
             return false;
         };
         let are_near = ((last.0 - first.0) as usize) < self.least.len() * 2;
-        self.least.len() >= LEAST && are_near && self.least.values().all(|least| *least >= FAR)
+        let begins = |least: u32| least >> 24 != 0 && least & 0x00ff_ffff < BEGIN;
+        self.least.len() >= LEAST && are_near && self.least.values().skip(1).all(|least| begins(*least))
     }
 
     /// Whether the packets of several SPIs have one word behind the number, as RTP has its source there (RFC 3550 section 5.1). IVs share none

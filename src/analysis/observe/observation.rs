@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::link_signalling::is_link_signalling;
 use super::packet_digest::packet_digest;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::tables::{DirectionKey, FlowKey, GROUP, PathKey, Tables};
@@ -185,7 +186,7 @@ pub(crate) fn observe(
         }
     } else if stack.sas.is_empty() && stack.encapsulated.is_none() && !class.control && !serves_tunnel(stack, outer) {
         class.clear = true;
-        class.user = !outer.dst.is_multicast() && !stack.notes.iter().any(|n| matches!(n, Note::TooBig { .. }));
+        class.user = is_of_user(stack, outer, octets);
         observation.class = class;
         if class.user {
             observation.flow = tables.flows.intern(FlowKey { src: outer.src, dst: outer.dst, inner: false });
@@ -193,6 +194,12 @@ pub(crate) fn observe(
         }
     }
     observation
+}
+
+/// Whether a packet in clear is what a user sends to one host, and no gateway on its own account.
+fn is_of_user(stack: &Stack, outer: &IpHeader, octets: &[u8]) -> bool {
+    let is_too_big = || stack.notes.iter().any(|note| matches!(note, Note::TooBig { .. }));
+    !outer.dst.is_multicast() && !is_too_big() && !is_link_signalling(outer, octets)
 }
 
 /// Frames without MAC addresses share lane 0; the others have that of their direction.

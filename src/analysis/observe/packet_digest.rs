@@ -5,13 +5,11 @@ use crate::dissect::digest;
 use crate::dissect::{IpHeader, Stack};
 use crate::model::Protocol;
 
-/// Of the second word of an IPv4 header.
-const IDENTIFICATION: u32 = 0xffff_0000;
-
 /// A digest that equal packets share and different packets do not: from the IP header on, up to 128 octets and the last 64, with the
-/// original length; type of service, TTL (hop limit) and IPv4 header checksum masked. Of an IPv4 packet with a sequence number also the length and
-/// the bits of fragmentation; it begins with the IP header of the SA, as a router may put the packet into GRE or another IP packet (RFC 2784) between
-/// two sightings. Fixed for ever, because states of several machines merge.
+/// original length; type of service, TTL (hop limit) and IPv4 header checksum masked. Of an IPv4 packet with a sequence number also the length,
+/// the identification and the bits of fragmentation; it begins with the IP header of the SA, as a router may put the packet into GRE or another IP packet (RFC 2784) between
+/// two sightings; `finish/copying.rs` tells such a router from one that sends the packet on. Fixed for a format version of states, because
+/// those of several machines merge.
 #[inline]
 pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outermost: &IpHeader) -> u64 {
     let numbered = stack.sas.first().filter(|sa| sa.sequence_seen);
@@ -26,9 +24,9 @@ pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outermost: &IpHead
     // Traffic class and hop limit of IPv6 are in the first two words (RFC 8200 section 3).
     let (head, mask) = if outer.version == 4 { (4..8, u32::MAX) } else { (0..4, 0xf00f_ffff) };
     let word = bytes.get(head).and_then(|b| b.try_into().ok()).map_or(0, u32::from_be_bytes) & mask;
-    // The first fragment of a packet with a number is that packet in another cut.
+    // The first fragment of a packet with a number is that packet in another cut, and a firewall may change the identification (pf `scrub`).
     let (length, word) = match numbered {
-        Some(_) if outer.version == 4 => (0, word & IDENTIFICATION),
+        Some(_) if outer.version == 4 => (0, 0),
         _ => (outer.total_bytes, word),
     };
     let begun = digest::begin(outer.src, outer.dst, length, word, outer.protocol);

@@ -17,7 +17,7 @@ use crate::model::counted_name::CountedName;
 
 const MAGIC: &[u8; 16] = b"spiglass state\r\n";
 /// Version of the body; other versions are refused.
-pub(super) const VERSION: u32 = 21;
+pub(super) const VERSION: u32 = 22;
 /// The largest body that is read, in octets.
 const LONGEST_BODY: u64 = 4 << 30;
 /// Octets of a state before its body.

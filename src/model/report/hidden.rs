@@ -20,6 +20,12 @@ impl Report {
         hidden
     }
 
+    /// Frames that end in UDP or TCP: what these carry was not read.
+    pub(crate) fn transport_frames(&self) -> u64 {
+        let is_transport = |stack: &str| matches!(stack.rsplit('/').next(), Some("udp" | "tcp"));
+        self.layers.iter().filter(|layer| is_transport(&layer.stack)).map(|layer| layer.frames).sum()
+    }
+
     /// Whether a stream of IKE and ESP in TCP was seen whose segments were not read: then there is IPsec.
     pub(crate) fn has_unread_stream(&self) -> bool {
         self.findings.iter().any(|finding| ["tcp-stream-unread", "tcp-continuation"].contains(&&*finding.code))

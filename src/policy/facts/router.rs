@@ -324,6 +324,9 @@ pub struct IkePolicy {
     pub hash: Vec<String>,
     /// Diffie-Hellman groups.
     pub group: Vec<String>,
+    /// Pseudo-random functions of IKEv2, where said.
+    #[serde(skip)]
+    pub prf: Vec<String>,
     /// Method of authentication (IKEv1).
     pub authentication: Option<String>,
     /// Its lines.

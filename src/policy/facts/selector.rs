@@ -85,6 +85,13 @@ impl Net {
         self.mask == if self.v4 { u128::from(u32::MAX) } else { u128::MAX }
     }
 
+    /// Whether it has room for the two ends of a link and no more.
+    pub(in crate::policy) fn is_link(&self) -> bool {
+        let width: u32 = if self.v4 { 32 } else { 128 };
+        let free = width.saturating_sub(self.mask.count_ones());
+        self.cidr().is_some() && (1..=2).contains(&free)
+    }
+
     /// Whether a netmask stands where a wildcard belongs: the bits that are looked at are the last ones.
     #[must_use]
     pub const fn is_netmask_for_wildcard(&self) -> bool {

@@ -2,9 +2,11 @@
 //!
 //! [`verified`] types them at a copy of the facts and lints again before they are printed.
 
+mod form;
 mod typing;
 mod verify;
 
+pub(super) use form::{asa_set, ios_set};
 pub(super) use verify::verified;
 
 use crate::model::{Address, Protocol, Spi};

@@ -130,7 +130,7 @@ fn enter(words: &[&str], section: &mut Section, router: &Router) -> Result<(), U
         ["interface", name, ..] => *section = Section::Interface((*name).to_owned()),
         ["ip", "access-list", _, name] | ["ipv6", "access-list", name] => *section = Section::List((*name).to_owned()),
         ["crypto", "map", _] | ["permit" | "deny" | "set" | "match" | "shutdown", ..] => {}
-        ["ip" | "ipv6", "address" | "access-group", ..] => {}
+        ["ip" | "ipv6", "address" | "access-group", ..] | ["tunnel", ..] => {}
         _ => *section = Section::Global,
     }
     Ok(())
@@ -206,6 +206,9 @@ fn undo(words: &[&str], section: &mut Section, router: &mut Router) -> Result<()
         }
         (Section::Interface(interface), ["shutdown"]) => {
             router.forwarding.ports.get_mut(interface).ok_or(Untypable)?.shutdown = None;
+        }
+        (Section::Interface(interface), ["tunnel", "protection", ..]) => {
+            router.interfaces.get_mut(interface).ok_or(Untypable)?.protection = None;
         }
         (Section::Interface(interface), ["crypto", "map", ..]) => {
             router.interfaces.get_mut(interface).ok_or(Untypable)?.map = None;

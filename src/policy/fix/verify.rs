@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::super::{Policies, Problem, View};
 use super::typing::{Typed, fill, typed};
 use crate::model::report::{Fix, Severity};
+use crate::policy::read::cisco::protected_tunnels;
 
 /// Problems whose lines are typed one by one where all together do not come out clean; with more, none is printed.
 const APART: usize = 24;
@@ -69,6 +70,10 @@ fn type_all(policies: &Policies, problems: &[&Problem]) -> Option<Policies> {
         typed(router, &fix.lines).ok()?;
     }
     fill(&mut routers);
+    for router in &mut routers {
+        router.maps.retain(|entry| entry.number > 0);
+        protected_tunnels(router);
+    }
     Some(Policies { routers, ..Policies::default() })
 }
 

@@ -43,6 +43,7 @@ impl Side {
 /// Lays a problem at a host, for a reason, with what to type there.
 pub(super) fn decided(mut problem: Problem, host: &str, because: &str, lines: Vec<String>) -> Problem {
     problem.evidence.push_str(&format!(" The fault is on {host}: {because}."));
+    problem.cause = Some(format!("On {host}: {because}."));
     problem.fix(host, lines)
 }
 

@@ -39,9 +39,10 @@ fn found(view: &View<'_>) -> Vec<Problem> {
     problems.extend(crate::policy::lint::maps::references::problems(view, &facing));
     problems.extend(crate::policy::lint::maps::placement::problems(view, &facing));
     problems.extend(crate::policy::lint::ends::peers::problems(view, &facing));
-    problems.extend(crate::policy::lint::maps::entries::problems(view, &facing));
+    let in_force = crate::policy::lint::maps::placement::in_force(view, &facing);
+    problems.extend(crate::policy::lint::maps::entries::problems(view, &in_force));
     problems.extend(crate::policy::lint::ends::pairs::problems(view, &facing));
-    problems.extend(crate::policy::lint::maps::sets::problems(view, &facing));
+    problems.extend(crate::policy::lint::maps::sets::problems(view, &in_force));
     problems.extend(crate::policy::lint::maps::acl::problems(view, &facing));
     problems.extend(crate::policy::lint::maps::overlap::problems(view));
     problems.extend(crate::policy::lint::way::reach::problems(view));
@@ -52,6 +53,7 @@ fn found(view: &View<'_>) -> Vec<Problem> {
     problems.extend(crate::policy::lint::way::lan::problems(view));
     problems.extend(crate::policy::lint::way::nat::problems(view, &facing));
     problems.extend(crate::policy::lint::way::tunnels::problems(view, &facing));
+    problems.extend(crate::policy::lint::way::protected::problems(view, &facing));
     problems.extend(crate::policy::lint::ends::displays::problems(view));
     problems.extend(counters::problems(view));
     problems.extend(crate::policy::lint::ends::links::problems(view));

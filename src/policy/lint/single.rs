@@ -112,6 +112,13 @@ fn without_salt(stated: &Stated, suite: &Suite, bits: u32) -> bool {
     })
 }
 
+/// Whether a state of a Linux kernel has a key of a length that its cipher does not take: the kernel refuses it.
+fn is_refused(view: &View<'_>, stated: &Stated) -> bool {
+    let bits = stated.cipher.as_ref().and_then(Secret::bits);
+    let suite = stated.suite.as_ref().filter(|_| super::linux::is_state(view, stated));
+    suite.zip(bits).is_some_and(|(suite, bits)| fits(suite, stated.protocol, true, bits) == Some(false))
+}
+
 /// Names of the algorithms whose key has a length that they do not take, with the length.
 fn misfits(stated: &Stated) -> Vec<(String, u32)> {
     let Some(suite) = &stated.suite else { return Vec::new() };
@@ -137,6 +144,7 @@ fn key_lengths(view: &View<'_>, wrong_sets: &BTreeSet<(usize, usize)>, problems:
         }
     }
     let mut by_router: BTreeMap<usize, (Vec<String>, Vec<Cite>, bool)> = BTreeMap::new();
+    let mut refusing: BTreeSet<usize> = BTreeSet::new();
     let accused = |one: &Stated| one.map.is_some_and(|map| wrong_sets.contains(&(one.router, map)));
     for stated in view.stated.iter().filter(|one| one.used && !accused(one)) {
         let misfits = misfits(stated);
@@ -164,6 +172,7 @@ fn key_lengths(view: &View<'_>, wrong_sets: &BTreeSet<(usize, usize)>, problems:
         }
         cites.extend(stated.cites.first().cloned());
         *agreed &= twins;
+        refusing.extend(is_refused(view, stated).then_some(stated.router));
     }
     for (router, (said, cites, agreed)) in by_router {
         let more = said.len().saturating_sub(COMPARED);
@@ -171,6 +180,8 @@ fn key_lengths(view: &View<'_>, wrong_sets: &BTreeSet<(usize, usize)>, problems:
         let more = if more > 0 { format!("; {more} more") } else { String::new() };
         let end = if agreed {
             " Both ends have the same key, which IOS expands in a way of its own; ICVs are not checked."
+        } else if refusing.contains(&router) {
+            " The kernel refuses a state with such a key of its cipher (Invalid argument): the state is not there, or the text is not what the host has."
         } else {
             ""
         };
@@ -179,6 +190,8 @@ fn key_lengths(view: &View<'_>, wrong_sets: &BTreeSet<(usize, usize)>, problems:
             Problem::new("config-key-length", evidence).about(view.name(router)).lines(view.policies, router, &cites);
         if agreed {
             problem = problem.severity(Severity::Note);
+        } else if refusing.contains(&router) {
+            problem = problem.severity(Severity::Error);
         }
         problems.push(problem);
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::table::Subject;
 use super::{Block, FindingBlock, Section, Typed, View, at_tap};
+use crate::catalogue;
 use crate::model::report::{AcceptedBy, Capture, Exactness, Finding, FrameRef, KnownFinding, Report, Sa, Severity};
 use crate::report::judge;
 use crate::report::words::names;
@@ -111,9 +112,7 @@ fn one(found: &Found<'_>, finding: &Finding, number: usize, first_of_code: bool)
         finding.config.iter().map(|line| format!("{} line {} ({}): {}", line.file, line.line, line.host, line.text));
     let mut advice = Vec::new();
     if finding.severity == Severity::Error && first_of_code {
-        if !finding.cause.is_empty() {
-            advice.push(format!("Cause: {}", finding.cause));
-        }
+        advice.extend(cause(finding));
         if finding.fix.is_empty() {
             advice.push(format!("Do: see `spiglass explain {}` for what to check and what to type.", finding.code));
         }
@@ -133,6 +132,15 @@ fn one(found: &Found<'_>, finding: &Finding, number: usize, first_of_code: bool)
         filter: finding.filter.clone().filter(|filter| filter.len() <= LONGEST_FILTER).unwrap_or_default(),
         fixes: finding.fix.iter().map(|fix| Typed { host: fix.host.to_string(), lines: fix.lines.clone() }).collect(),
     }
+}
+
+/// The cause of an error, unless its evidence says it; one that is the catalogue's is the usual one, and no more.
+fn cause(finding: &Finding) -> Option<String> {
+    let usual = catalogue::lookup(&finding.code).is_some_and(|entry| entry.cause() == finding.cause);
+    let word = if usual { "Usual cause" } else { "Cause" };
+    // `On RIGHT: its line ...` behind `The fault is`.
+    let said = finding.cause.get(1..).is_some_and(|rest| !rest.is_empty() && finding.evidence.contains(rest));
+    (!finding.cause.is_empty() && !said).then(|| format!("{word}: {}", finding.cause))
 }
 
 /// The evidence; where it is empty the title; with the first frame unless the evidence names a frame, and the count unless

@@ -95,11 +95,27 @@ fn overhead(sa: &Sa) -> String {
         (_, _, Some(protection)) => {
             let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
             let (min, max) = (signed(protection.min), signed(protection.max));
-            let header = if sa.src.0.is_v4() { 20 } else { 40 };
+            let header = if sa.src.0.is_v4() { 20 } else { 40 } + carrier_bytes(sa.encapsulation);
             let tunnel = range(min.saturating_add(header), max.saturating_add(header));
-            format!("ESP adds {} B ({tunnel} B in tunnel mode, without GRE and TFC padding)", range(min, max))
+            let carrier = match sa.encapsulation {
+                Encapsulation::Udp => " with UDP",
+                Encapsulation::Tcp => " with TCP without options",
+                Encapsulation::Native | Encapsulation::Wesp => "",
+            };
+            let without = "without GRE and TFC padding";
+            format!("ESP adds {} B ({tunnel} B in tunnel mode{carrier}, {without})", range(min, max))
         }
         _ => "unknown".to_owned(),
+    }
+}
+
+/// Bytes between the outer IP header and ESP: a UDP header (RFC 3948 section 2.1), or a TCP header without options and the length of the message
+/// (RFC 9329 section 3.1).
+const fn carrier_bytes(encapsulation: Encapsulation) -> i64 {
+    match encapsulation {
+        Encapsulation::Native | Encapsulation::Wesp => 0,
+        Encapsulation::Udp => 8,
+        Encapsulation::Tcp => 20 + 2,
     }
 }
 

@@ -35,8 +35,11 @@ pub(crate) fn agree(findings: &mut [Finding]) {
 }
 
 fn finding(problem: Problem) -> Finding {
-    let Problem { code, severity, subject, evidence, config, uncited: _, fix, alternative: _ } = problem;
+    let Problem { code, severity, subject, evidence, config, uncited: _, cause, fix, alternative: _ } = problem;
     let mut draft = Draft::new(code, evidence).caused_by(config, fix);
+    if let Some(cause) = cause {
+        draft = draft.cause(&cause);
+    }
     if let Some(severity) = severity {
         draft = draft.severity(severity);
     }

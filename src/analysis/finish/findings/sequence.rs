@@ -53,7 +53,7 @@ impl fmt::Display for Who<'_> {
 }
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, captures: &[Capture]) {
-    let holes = HoleSpan::of(findings, tap);
+    let holes = HoleSpan::of(findings, tap, captures);
     for sa in &tap.sas {
         findings.extend(sa.several.as_ref().map(|several| unfigured(tap, sa, several)));
         let Some(figures) = &sa.sequence else { continue };
@@ -160,7 +160,12 @@ impl Numbered<'_> {
         evidence.push_str(twice_shown.unwrap_or_default());
         let (content, content_cause) = self.content();
         evidence.push_str(&content);
-        let is_told = in_both || twice_shown.is_some() || self.in_turns || self.in_tcp || self.is_unproved(None);
+        let is_untimed = sa.state.seen.ends().is_none_or(|ends| ends.first_time.ns().is_none());
+        if is_untimed {
+            evidence.push_str(" The capture has no times: copies of the TAP and duplicates look alike.");
+        }
+        let is_told =
+            in_both || is_untimed || twice_shown.is_some() || self.in_turns || self.in_tcp || self.is_unproved(None);
         let severity = if figures.duplicate == 1 || is_told { Severity::Note } else { Severity::Warning };
         evidence.push_str(self.order(None));
         let draft = Draft::new("sequence-duplicate", evidence);

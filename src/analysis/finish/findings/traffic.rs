@@ -1,16 +1,20 @@
 //! Who answers whom, and what runs beside the tunnel.
 
+mod inner_one_way;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, Listed, Tap, filter, percent, plural};
+use crate::analysis::finish::rows::directions::direction_name;
 use crate::analysis::finish::rows::sas::encapsulation;
 use crate::analysis::finish::tcp;
 use crate::analysis::finish::twice::{ShownTwice, Twice};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
-use crate::model::report::{Finding, Severity};
-use crate::model::{Address, Encapsulation, Protocol, SaKey};
+use crate::analysis::state::traffic::rates::Direction;
+use crate::model::report::Finding;
+use crate::model::{Address, Encapsulation, Protocol};
 
 /// Fewer frames one way say nothing about the other.
 const ENOUGH: u64 = 10;
@@ -41,7 +45,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         findings.push(Draft::new("capture-one-direction", evidence).seen(tap, &seen).done());
     } else {
         add_one_way(findings, tap);
-        add_inner_one_way(findings, tap);
+        inner_one_way::add(findings, tap);
     }
     let Twice { in_clear, in_tunnels } = &tap.decapsulated;
     add_gateway_view(findings, tap, in_clear, "in clear");
@@ -109,84 +113,6 @@ fn add_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     }
 }
 
-/// Inner traffic that nothing inside any SA answers.
-fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
-    if answers_may_hide(tap) {
-        return;
-    }
-    let flows = &tap.stream.tables.flows;
-    let mut unanswered: Vec<(u64, Address, Address)> = Vec::new();
-    let mut seen = Seen::default();
-    let mut are_others_answered = false;
-    for (id, key) in flows.iter().filter(|(_, key)| key.inner && !key.dst.is_multicast()) {
-        let back = crate::analysis::state::base::tables::FlowKey { src: key.dst, dst: key.src, inner: true };
-        let Some(flow) = tap.stream.flows.get(id) else { continue };
-        if flows.find(&back).is_some() {
-            are_others_answered = true;
-        } else if flow.count >= ENOUGH {
-            unanswered.push((flow.count, key.src, key.dst));
-            seen.join(flow);
-        }
-    }
-    if unanswered.is_empty() {
-        return;
-    }
-    let counters = match sas_answer(tap) {
-        Answers::None if tap.sas.is_empty() => "",
-        Answers::None => " In the words of a router's counters, one side encrypts, never decrypts.",
-        Answers::All => {
-            " The SAs carry packets both ways: the routers encrypt and decrypt, and these hosts are not answered, or from other addresses."
-        }
-        Answers::Some => "",
-    };
-    let others = if are_others_answered {
-        " Other hosts are answered, and logs, traps, flow exports and media need no answer."
-    } else {
-        ""
-    };
-    let evidence = format!(
-        "{} inside the tunnel have no answer inside any {} back: {}.{counters}{others} Whether the far side drops these packets or has no answer to \
-         them, the wire cannot show; its counters (`#pkts decaps` of `show crypto ipsec sa`) can.",
-        plural(seen.count, "packet"),
-        if tap.sas.is_empty() { "tunnel" } else { "SA" },
-        named(unanswered)
-    );
-    let draft = Draft::new("inner-one-way", evidence).seen(tap, &seen);
-    // Tunnels that protect nothing carry media and telemetry, which need no answer, and so do those that others are answered through.
-    let draft = if tap.sas.is_empty() || are_others_answered { draft.severity(Severity::Note) } else { draft };
-    findings.push(draft.done());
-}
-
-/// Which SAs have one of their protocol back.
-enum Answers {
-    None,
-    Some,
-    All,
-}
-
-fn sas_answer(tap: &Tap<'_>) -> Answers {
-    let back = |sa: &super::SaView<'_>| SaKey { src: sa.key.dst, dst: sa.key.src, ..sa.key };
-    let answered = tap.sas.iter().filter(|sa| tap.sas_between(back(sa)).next().is_some()).count();
-    match answered {
-        0 => Answers::None,
-        all if all == tap.sas.len() => Answers::All,
-        _ => Answers::Some,
-    }
-}
-
-/// Whether an SA whose packets are mostly opaque runs the other way of a tunnel that can be looked into.
-fn answers_may_hide(tap: &Tap<'_>) -> bool {
-    let tables = &tap.stream.tables;
-    let visible: BTreeSet<(Address, Address)> = tables
-        .paths
-        .iter()
-        .filter(|(_, path)| path.encapsulated > 0)
-        .filter_map(|(_, path)| tables.pair_of(path))
-        .collect();
-    let mostly = |sa: &super::SaView<'_>| sa.is_opaque() && sa.state.opaque.saturating_mul(2) > sa.state.seen.count;
-    tap.sas.iter().any(|sa| mostly(sa) && visible.contains(&(sa.key.dst, sa.key.src)))
-}
-
 /// The busiest pairs, in words.
 fn named(mut pairs: Vec<(u64, Address, Address)>) -> String {
     pairs.sort_unstable_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
@@ -211,8 +137,17 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     );
     if !copies_whole_directions(tap) {
         evidence.push_str(
-            " No direction has copies of 80 % or more of its packets, as a copying TAP would: likely duplicated by the network.",
+            " No direction has copies of 80 % or more of its packets, as a TAP makes them that copies all: duplicated by the network, or by a mirror port \
+              that drops frames.",
         );
+    }
+    let only_copies = |(_, own): &(u32, &Direction)| own.copies.frames * 10 > own.sums.frames * 9;
+    let directions: Vec<String> =
+        tap.stream.rates.iter().filter(only_copies).map(|(id, _)| direction_name(tap, id)).collect();
+    if let Some(first) = directions.first() {
+        let more = directions.len() - 1;
+        let more = if more > 0 { format!(" and in {}", plural(more as u64, "other direction")) } else { String::new() };
+        evidence.push_str(&format!(" In the direction {first}{more} all packets are copies, so it has no rates."));
     }
     if tap.stream.copies.pattern.recurs() {
         evidence.push_str(
@@ -329,15 +264,18 @@ fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         return;
     }
     let flows = tap.stream.tables.flows.iter().filter(|(_, key)| !key.inner);
-    let hidden = |src, dst| -> u64 {
+    let hidden = |src, dst, directions| -> u64 {
         let of_sas: u64 = tap.esp_between(src, dst).map(|sa| sa.taken_for_clear().0).sum();
         let ike = tap.stream.notices.ike_pairs.contains_key(&(src.min(dst), src.max(dst)));
-        of_sas + if ike { tap.loose.later_of_ike() } else { 0 }
+        of_sas + if ike { tap.loose.later_of_ike_in(directions) } else { 0 }
     };
-    let in_clear = flows
-        .filter_map(|(id, key)| Some((tap.stream.flows.get(id)?.count, id, key)))
-        .map(|(n, id, key)| (n.saturating_sub(tap.copies_taken_for_clear(id, key)), key.src, key.dst))
-        .map(|(n, src, dst)| (n.saturating_sub(hidden(src, dst)), src, dst));
+    let in_clear =
+        flows.filter_map(|(id, key)| Some((tap.stream.flows.get(id)?.count, id, key))).map(|(n, id, key)| {
+            let headless = tap.headless_of(id, key).map_or(0, |(frames, _)| frames);
+            let directions = tap.stream.flows.marks(id).map_or(0, |marks| marks.directions());
+            let others = tap.copies_taken_for_clear(id, key) + headless + hidden(key.src, key.dst, directions);
+            (n.saturating_sub(others), key.src, key.dst)
+        });
     let foreign = tap.foreign.iter().map(|sa| (sa.state.seen.count, sa.key.src, sa.key.dst));
     let mut pairs: BTreeMap<(Address, Address), u64> = BTreeMap::new();
     for (n, src, dst) in in_clear.chain(foreign).filter(|(n, _, _)| *n > 0) {

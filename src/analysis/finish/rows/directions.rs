@@ -50,7 +50,8 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
         report.rates.directions.push(row);
         // The verdict on ESP-NULL comes after the bins were filled: their goodput is complete only without such SAs.
         let complete = visible && !carries(tap, &direction, |sa| sa.null.is_some());
-        for (&bin, sums) in &direction.bins {
+        let bins = direction.bins.iter().filter(|_| !is_all_copies(tap, &direction));
+        for (&bin, sums) in bins {
             let all = tap.on_the_wire(&sums.all, &sums.copies, &sums.again);
             let copies = if tap.copying { sums.copies_goodput_bytes } else { 0 };
             let again = tap.decapsulated.surely_of(&sums.again).in_tunnels.inner_bytes;
@@ -247,7 +248,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let interfaces = tap.stream.interfaces.seen_on(direction.ids.iter().copied());
     // What may have been on the wire once or twice has no rate.
     let doubled = interfaces.count_ones() > 1 && carries(tap, direction, |sa| is_on_interfaces(tap, sa));
-    let doubtful = doubled || tap.decapsulated.doubts(&direction.again);
+    let doubtful = doubled || is_all_copies(tap, direction) || tap.decapsulated.doubts(&direction.again);
     let stepped = tap.clock.stepped(&direction.seen, interfaces);
     let ns = tap.clock.duration_ns(&direction.seen, interfaces).filter(|_| !doubtful);
     let sums = &direction.sums;
@@ -293,13 +294,34 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         // Where the clock was set back, a bin holds frames of two times.
         peak: (!stepped && !direction.partly_trailed && !tap.clock.is_coarse(&direction.seen) && !doubtful)
             .then(|| peak(tap, direction, width))
-            .flatten(),
+            .flatten()
+            .filter(|peak| {
+                bits_per_second(sums.l1_bytes, ns).is_none_or(|mean| is_peak(peak, mean, sums.frames, width))
+            }),
         basis: if stepped { TimeBasis::ClockStepped } else { TimeBasis::CaptureClock },
         l1_basis: if direction.assumed > 0 || direction.trailed { LengthBasis::Assumed } else { LengthBasis::Measured },
         sas: Vec::new(),
         sas_total: None,
         endpoints: Vec::new(),
     }
+}
+
+/// Whether the fullest of the whole time bins is no lower than the mean: else a bin that is not whole holds more. The mean is over one interval less
+/// than frames, and a frame more or less falls into a bin by chance.
+fn is_peak(peak: &Peak, mean_bps: f64, frames: u64, width: i64) -> bool {
+    // Far below 2^53 frames.
+    let frames = frames.max(1) as f64;
+    let of_one_frame = peak.l1_bps / (peak.frames_per_s * width as f64 / 1e9).max(1.0);
+    peak.l1_bps + of_one_frame >= mean_bps * (frames - 1.0) / frames
+}
+
+/// Whether nearly all frames of a direction are copies of packets of another one: a mirror shows both sides of a router. Without them the rates
+/// would be those of an idle link.
+fn is_all_copies(tap: &Tap<'_>, direction: &Folded) -> bool {
+    let own = tap.stream.rates.iter().filter(|(id, _)| direction.ids.contains(id));
+    let (frames, copies) =
+        own.fold((0_u64, 0_u64), |(frames, copies), (_, own)| (frames + own.sums.frames, copies + own.copies.frames));
+    tap.copying && copies.saturating_mul(10) > frames.saturating_mul(9)
 }
 
 /// IP octets in clear, without those of SAs that only all of their frames together showed.
@@ -311,7 +333,12 @@ fn clear_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
     let hidden: u64 = tap.sas.iter().filter(here).map(|sa| sa.taken_for_clear().1).sum();
     let foreign: u64 = tap.foreign.iter().filter(here).map(|sa| sa.state.outer_bytes).sum();
     let ike: u64 = direction.ids.iter().filter_map(|id| tap.loose.ike.get(id)).map(|(_, octets)| octets).sum();
-    direction.sums.clear_bytes.saturating_sub(hidden).saturating_sub(ike) + foreign
+    let headless = tap.headless_of_tunnels().filter(|(id, _)| {
+        let bits = tap.stream.flows.marks(*id).map_or(0, |marks| marks.directions());
+        bits.is_power_of_two() && direction.ids.contains(&bits.trailing_zeros())
+    });
+    let headless: u64 = headless.map(|(_, (_, octets))| octets).sum();
+    direction.sums.clear_bytes.saturating_sub(hidden).saturating_sub(ike).saturating_sub(headless) + foreign
 }
 
 /// The highest of the bins that lie wholly between the first and the last frame.

@@ -1,11 +1,13 @@
 //! Who talks to whom, inside tunnels and in clear.
 
+mod carrier;
 mod decapsulation;
 
 use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
 
+pub(crate) use self::carrier::Carrier;
 pub(crate) use self::decapsulation::{Decapsulated, Decapsulation, Passed};
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::direction_set::DirectionSet;
@@ -23,6 +25,8 @@ pub(crate) struct Flows {
     flows: Vec<Seen>,
     /// What the clear packets of each flow have in common, by the same numbers.
     marks: Vec<Marks>,
+    /// What carries each flow inside tunnels, by the same numbers.
+    carriers: Vec<Carrier>,
     /// The first packets of each flow in clear, by the same numbers.
     firsts: Vec<Firsts>,
     /// Frames with a tunnel in clear, by the number of their encapsulation.
@@ -51,6 +55,11 @@ impl Pieces {
     /// Whether none of them is a copy.
     pub(crate) const fn are_first(&self) -> bool {
         self.copies == 0
+    }
+
+    /// Whether they are all `frames` of a flow, of which `headless` are later fragments without their first one and the others copies.
+    pub(crate) const fn are_all_headless(&self, frames: u64, headless: u64) -> bool {
+        self.frames == frames && self.frames.saturating_sub(self.copies) == headless
     }
 
     /// How many copies are of fragments of SAs, of which `own` others were seen. Where users send fragments between the same ends, too, which
@@ -133,6 +142,9 @@ impl Flows {
                 }
                 flow.add(o.pos, o.time);
             }
+            if let Some(carrier) = self.carriers.get_mut(at) {
+                carrier.add(o.path, tables);
+            }
             if o.class.user && o.class.fragment {
                 self.fragments.entry(o.flow).or_default().frames += 1;
             }
@@ -193,11 +205,17 @@ impl Flows {
             self.flows.resize_with(at + 1, Seen::default);
             self.marks.resize_with(at + 1, Marks::default);
             self.firsts.resize_with(at + 1, Firsts::default);
+            self.carriers.resize_with(at + 1, Carrier::default);
         }
     }
 
     pub(crate) fn get(&self, id: u32) -> Option<&Seen> {
         self.flows.get(id as usize)
+    }
+
+    /// What carries a flow inside tunnels.
+    pub(crate) fn carrier(&self, id: u32) -> Option<&Carrier> {
+        self.carriers.get(id as usize)
     }
 
     /// The packets of a flow in clear, with the first ones.
@@ -232,8 +250,26 @@ impl Flows {
 
     /// Appends the state of the span that follows; returns what of it may have come out of this span's last packets.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap, tables: &Tables) -> Vec<Decapsulated> {
-        let Self { flows, marks, firsts, tunnels, fragments, clear, clear_firsts, decapsulated, decapsulated_tunnels } =
-            later;
+        let Self {
+            flows,
+            marks,
+            carriers,
+            firsts,
+            tunnels,
+            fragments,
+            clear,
+            clear_firsts,
+            decapsulated,
+            decapsulated_tunnels,
+        } = later;
+        for (carrier, &id) in carriers.into_iter().zip(&map.flows) {
+            if id != NONE {
+                self.make_room(id as usize);
+                if let Some(own) = self.carriers.get_mut(id as usize) {
+                    own.merge(carrier, map, tables);
+                }
+            }
+        }
         for (id, pieces) in fragments {
             let id = remap(&map.flows, id);
             if id != NONE {

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use self::observed::Fragment;
 use super::copies::HeadFrame;
 use super::fragment_sums::FragmentSums;
-use super::trains::{FirstFragment, NullFirst, Piece, Train, ends_in_order, is_whole_before, remap_owner, trains};
+use super::trains::{NullFirst, Piece, Train, ends_in_order, is_whole_before, remap_owner, trains};
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, FRAGMENT_GAP_NS, MAX_FRAGMENT_GROUPS, MAX_PIECES};
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::NONE;
@@ -291,16 +291,18 @@ impl Fragments {
 impl Group {
     fn fold(&self, sums: &mut BTreeMap<u32, FragmentSums>, sizes: &mut Sizes) {
         let any = self.pieces.iter().find_map(|piece| piece.first.as_deref());
-        let none = [(NONE, false)];
-        let sas_of = |first: Option<&FirstFragment>| -> Vec<u32> {
-            let sas = first.or(any).map(|first| first.sas.as_slice()).filter(|sas| !sas.is_empty());
-            sas.unwrap_or(&none).iter().map(|(sa, _)| *sa).collect()
+        let sas_of = |train: &Train<'_>| -> Vec<u32> {
+            match train.first().or(any).map(|first| first.sas.as_slice()) {
+                None => vec![train.headless()],
+                Some([]) => vec![NONE],
+                Some(sas) => sas.iter().map(|(sa, _)| *sa).collect(),
+            }
         };
         for train in trains(&self.pieces) {
             let size = (train.is_complete() && !train.uncertain).then(|| train.add_size(sizes));
             // Beside a packet whose first fragment is there, fragments without one may be its own: they make no packet.
             let counts = train.first().is_some() || any.is_none();
-            for sa in sas_of(train.first()) {
+            for sa in sas_of(&train) {
                 sums.entry(sa).or_default().add(&train, &self.key, size, counts);
             }
         }

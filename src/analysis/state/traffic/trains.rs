@@ -29,6 +29,8 @@ pub(in crate::analysis) struct Piece {
     pub(in crate::analysis) l1_bytes: u64,
     #[serde(serialize_with = "all_bits")]
     pub(in crate::analysis) digest: u64,
+    /// The flow in clear that it seems to be of, if its packet is UDP or TCP: its first fragment alone shows what it carries.
+    pub(in crate::analysis) flow: u32,
     /// What only the first fragment of a packet tells.
     pub(in crate::analysis) first: Option<Box<FirstFragment>>,
 }
@@ -74,6 +76,18 @@ pub(in crate::analysis) const fn flow_of_suspects(owner: u32) -> Option<u32> {
     if is_flow { Some(flow) } else { None }
 }
 
+/// Number of a flow with later fragments of UDP or TCP whose first fragment was not seen.
+pub(super) const fn headless_of(flow: u32) -> u32 {
+    NONE - 1 - MAX_DIRECTIONS as u32 - MAX_FLOWS as u32 - flow
+}
+
+/// The flow with this number.
+pub(in crate::analysis) const fn flow_of_headless(owner: u32) -> Option<u32> {
+    let flow = (NONE - 1 - MAX_DIRECTIONS as u32 - MAX_FLOWS as u32).saturating_sub(owner);
+    let is_flow = owner < NONE - MAX_DIRECTIONS as u32 - MAX_FLOWS as u32 && flow < MAX_FLOWS as u32;
+    if is_flow { Some(flow) } else { None }
+}
+
 /// The direction whose IKE this number stands for.
 pub(in crate::analysis) const fn direction_of_ike(owner: u32) -> Option<u32> {
     let direction = (NONE - 1).saturating_sub(owner);
@@ -85,6 +99,10 @@ pub(super) fn remap_owner(map: &Remap, owner: u32) -> u32 {
     if let Some(flow) = flow_of_suspects(owner) {
         let flow = remap(&map.flows, flow);
         return if flow < MAX_FLOWS as u32 { suspects_of(flow) } else { NONE };
+    }
+    if let Some(flow) = flow_of_headless(owner) {
+        let flow = remap(&map.flows, flow);
+        return if flow < MAX_FLOWS as u32 { headless_of(flow) } else { NONE };
     }
     match direction_of_ike(owner) {
         Some(direction) => {
@@ -108,6 +126,7 @@ pub(in crate::analysis) struct Train<'p> {
 impl Piece {
     pub(in crate::analysis) fn remapped(mut self, shift: Shift, map: &Remap) -> Self {
         self.pos = self.pos.shifted(shift);
+        self.flow = remap(&map.flows, self.flow);
         if let Some(first) = &mut self.first {
             first.path = remap(&map.paths, first.path);
             for (sa, _) in &mut first.sas {
@@ -156,6 +175,12 @@ impl<'p> Train<'p> {
 
     pub(in crate::analysis) fn first(&self) -> Option<&'p FirstFragment> {
         self.pieces.iter().find_map(|piece| piece.first.as_deref())
+    }
+
+    /// What stands for the flow of its fragments, if none of them shows what the packet carries.
+    pub(in crate::analysis) fn headless(&self) -> u32 {
+        let flow = self.pieces.first().map_or(NONE, |piece| piece.flow);
+        if flow < MAX_FLOWS as u32 { headless_of(flow) } else { NONE }
     }
 
     /// Where it was seen, as one packet.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::report::Severity;
-use crate::policy::facts::router::{IkeKey, IkePolicy, Keying, MapEntry, Unread};
+use crate::policy::facts::router::{IkeKey, IkePolicy, Keying, MapEntry, Router, Unread};
 use crate::policy::form::order::Chapter;
 use crate::policy::lint::{Facing, blame};
 use crate::policy::{Cite, Problem, View, fix};
@@ -87,7 +87,7 @@ fn not_attached(view: &View<'_>, at: usize) -> Option<Problem> {
     let router = view.policies.routers.get(at).filter(|router| router.maker.is_none())?;
     let proposals: Vec<&IkePolicy> = router.ike.iter().filter(|policy| policy.version == 2).collect();
     let hidden = router.forwarding.hidden.contains(&Chapter::Policies) || router.forwarding.mentions("proposal");
-    if proposals.is_empty() || hidden || proposals.iter().any(|one| router.forwarding.attached.contains(&one.name)) {
+    if proposals.is_empty() || hidden || proposals.iter().any(|one| is_offered(router, one)) {
         return None;
     }
     let names: Vec<&str> = proposals.iter().map(|one| one.name.as_str()).collect();
@@ -100,6 +100,13 @@ fn not_attached(view: &View<'_>, at: usize) -> Option<Problem> {
     let cites = proposals.iter().filter_map(|one| one.cites.first());
     let problem = Problem::new("config-ike-mismatch", evidence).severity(Severity::Note).about(&*router.name);
     Some(problem.lines(view.policies, at, cites))
+}
+
+/// Whether a proposal of IKEv2 is offered: a policy names it, or it changes the proposal `default` of the release, which the policy of the release
+/// names if no other policy is stated.
+fn is_offered(router: &Router, proposal: &IkePolicy) -> bool {
+    let attached = &router.forwarding.attached;
+    attached.contains(&proposal.name) || attached.is_empty() && proposal.name == "default"
 }
 
 /// A router whose entry negotiates, and whose IKE is off.
@@ -117,7 +124,7 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     let of = |router: usize| -> Vec<&IkePolicy> {
         let Some(router) = view.policies.routers.get(router) else { return Vec::new() };
         // Proposals count only through a policy that names them.
-        let used = |policy: &&IkePolicy| version == 1 || router.forwarding.attached.contains(&policy.name);
+        let used = |policy: &&IkePolicy| version == 1 || is_offered(router, policy);
         router.ike.iter().filter(|policy| policy.version == version).filter(used).collect()
     };
     let (ours, theirs) = (of(a), of(b));
@@ -144,8 +151,10 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     // The stronger of the two policies is typed at the other router.
     let weaker_here = (weak_words(x), strength(y)) > (weak_words(y), strength(x));
     // Of a proposal the name is the router's own: the one that its policy names.
+    let prf_said = [x, y].iter().any(|policy| !policy.prf.is_empty());
     let named = |policy: &IkePolicy, own: &IkePolicy| {
-        typed(&if version == 1 { policy.clone() } else { IkePolicy { name: own.name.clone(), ..policy.clone() } })
+        let prf = if prf_said { functions(policy).to_vec() } else { Vec::new() };
+        typed(&if version == 1 { policy.clone() } else { IkePolicy { name: own.name.clone(), prf, ..policy.clone() } })
     };
     let (own, other, lines) = if weaker_here { (a_host, b_host, named(y, x)) } else { (b_host, a_host, named(x, y)) };
     let cites =
@@ -192,12 +201,14 @@ fn rank(word: &str) -> usize {
 fn typed(policy: &IkePolicy) -> Vec<String> {
     let [encryption, hash, group] = filled(policy).map(|list| list.join(" "));
     if policy.version == 2 {
-        return vec![
+        let mut lines = vec![
             format!("crypto ikev2 proposal {}", policy.name),
             format!(" encryption {encryption}"),
             format!(" integrity {hash}"),
             format!(" group {group}"),
         ];
+        lines.extend((!policy.prf.is_empty()).then(|| format!(" prf {}", policy.prf.join(" "))));
+        return lines;
     }
     vec![
         format!("crypto isakmp policy {}", policy.name),
@@ -214,6 +225,24 @@ fn filled(policy: &IkePolicy) -> [Vec<String>; 3] {
         if list.is_empty() && policy.version == 1 { vec![word.to_owned()] } else { list.to_vec() }
     };
     [default(&policy.encryption, "des"), default(&policy.hash, "sha"), default(&policy.group, "1")]
+}
+
+/// The pseudo-random functions of a proposal: its integrity algorithms where nothing is said.
+fn functions(policy: &IkePolicy) -> &[String] {
+    if policy.prf.is_empty() { &policy.hash } else { &policy.prf }
+}
+
+/// Pseudo-random functions of two proposals of IKEv2 that have none in common.
+fn other_functions(x: &IkePolicy, y: &IkePolicy) -> Option<(&'static str, String, String)> {
+    let (mine, theirs) = (functions(x), functions(y));
+    // Without such a line they follow the integrity algorithms, which are compared.
+    let said = !x.prf.is_empty() || !y.prf.is_empty();
+    let known = |policy: &IkePolicy| policy.unsure == [false; 4] && !functions(policy).is_empty();
+    let common = mine.iter().any(|one| theirs.contains(one));
+    // With ciphers that need no integrity algorithm, one is no default.
+    let aead = |policy: &IkePolicy| policy.encryption.iter().any(|cipher| cipher.contains("gcm"));
+    let said = said && (!x.prf.is_empty() && !y.prf.is_empty() || !aead(x) && !aead(y));
+    (x.version == 2 && said && known(x) && known(y) && !common).then(|| ("prf", mine.join(" "), theirs.join(" ")))
 }
 
 /// RSA signatures are the default of IOS.
@@ -237,6 +266,7 @@ fn differences(x: &IkePolicy, y: &IkePolicy) -> Vec<(&'static str, String, Strin
             different.push((name, mine.join(" "), theirs.join(" ")));
         }
     }
+    different.extend(other_functions(x, y));
     let unsaid = [x, y].into_iter().any(|policy| missing(policy, 3, policy.authentication.is_some()));
     if x.version == 1 && !unsaid && authentication(x) != authentication(y) {
         different.push(("authentication", authentication(x).to_owned(), authentication(y).to_owned()));

@@ -8,6 +8,6 @@ mod mixed;
 pub(super) mod pairs;
 pub(super) mod peers;
 pub(super) mod pre_shared;
-mod renumbered;
+pub(super) mod renumbered;
 pub(super) mod selectors;
 mod turned;

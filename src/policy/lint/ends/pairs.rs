@@ -298,8 +298,11 @@ fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Probl
         return Some(problem);
     }
     let (from, to) = (view.name(out.router), view.name(inward.router));
+    // Lines that enter a state again enter its mode, too: they mend algorithms only.
+    let open = if modes { " Which of the two is meant is not determined by these texts." } else { "" };
+    let lines = if modes { Vec::new() } else { fix::retyped(view, inward, inward.spi, inward.spi) };
     let evidence = format!(
-        "SPI {}: {from} sends {sent} in {} mode, and {to} expects {expected} in {} mode.",
+        "SPI {}: {from} sends {sent} in {} mode, and {to} expects {expected} in {} mode.{open}",
         out.spi.0,
         mode(out).name(),
         mode(inward).name()
@@ -307,7 +310,7 @@ fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Probl
     let mut problem = Problem::new("config-transform-mismatch", evidence)
         .lines(view.policies, out.router, &out.cites)
         .lines(view.policies, inward.router, &inward.cites)
-        .fix(to, fix::retyped(view, inward, inward.spi, inward.spi));
+        .fix(to, lines);
     problem.subject = out.key().map(|key| key.to_string());
     Some(problem)
 }

@@ -1,15 +1,13 @@
-//! Which map entries face each other, and peers that do not name each other.
+//! Which map entries face each other, and such as get their keys in different ways.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::renumbered::{TwoAddresses, has_ah, laid, naming};
-use crate::model::Address;
-use crate::model::report::Severity;
 use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
 use crate::policy::form::order::Chapter;
-use crate::policy::lint::maps::placement::{is_served, misplaced};
-use crate::policy::lint::{Facing, blame, near};
-use crate::policy::{Cite, Problem, View};
+use crate::policy::lint::Facing;
+use crate::policy::lint::maps::gre::source as tunnel_source;
+use crate::policy::lint::way::misnamed::misses;
+use crate::policy::{Net, Problem, View};
 
 /// An entry's place: router and entry.
 type Place = (usize, usize);
@@ -173,6 +171,7 @@ fn kinship(view: &View<'_>, here: Place, there: Place) -> usize {
     };
     let place = usize::from(applied(here, own) && applied(there, theirs)) * 32;
     let contents = spis.count() * 4
+        + usize::from(are_linked(view, here, there)) * 4
         + usize::from(same_keys) * 4
         + usize::from(mirrored) * 2
         + usize::from(own.number == theirs.number);
@@ -191,6 +190,25 @@ fn are_mirrored(view: &View<'_>, here: Place, there: Place) -> bool {
     }
 }
 
+/// The networks of a protected tunnel.
+fn inner<'v>(view: &'v View<'_>, at: Place) -> Option<&'v [Net]> {
+    let entry = view.entry(at.0, at.1).filter(|entry| entry.number == 0)?;
+    Some(&view.policies.routers.get(at.0)?.interfaces.get(&entry.name)?.networks)
+}
+
+/// Whether two protected tunnels have addresses of different networks: they are the ends of two tunnels.
+fn are_apart(view: &View<'_>, here: Place, there: Place) -> bool {
+    let (Some(own), Some(theirs)) = (inner(view, here), inner(view, there)) else { return false };
+    !own.is_empty() && !theirs.is_empty() && own.iter().all(|net| theirs.iter().all(|other| !net.overlaps(other)))
+}
+
+/// Whether two protected tunnels have addresses of one network for two, as the two ends of a tunnel have.
+fn are_linked(view: &View<'_>, here: Place, there: Place) -> bool {
+    let (Some(own), Some(theirs)) = (inner(view, here), inner(view, there)) else { return false };
+    // A hub and its spokes share a wider one.
+    own.iter().any(|net| net.is_link() && theirs.contains(net))
+}
+
 fn ordered(a: Place, b: Place) -> Facing {
     Facing { a: a.min(b), b: a.max(b) }
 }
@@ -203,11 +221,17 @@ fn answering(view: &View<'_>, from: Place, other: usize) -> Option<(usize, bool)
     for (map, entry) in router.maps.iter().enumerate() {
         if entry.peers.iter().any(|(peer, _)| Some(*peer) == local || view.other_owner(*peer, other) == Some(from.0)) {
             naming.push(map);
-        } else if entry.peers.iter().all(|(peer, _)| view.other_owner(*peer, other).is_none()) {
+        } else if entry.peers.iter().all(|(peer, _)| view.other_owner(*peer, other).is_none())
+            && !are_apart(view, from, (other, map))
+        {
             unnamed.push(map);
         }
     }
     let speaks = |map: &usize| kinship(view, from, (other, *map));
+    // A tunnel to the end of one that takes many peers has no entry of its own there.
+    if naming.is_empty() && takes_many(view, router, from) {
+        return None;
+    }
     // Of several between the same routers, what they state decides; then the first. An old map that is on no interface may still name
     // the router, while the one in use has its peer mistyped.
     if let Some(most) = naming.iter().map(speaks).max() {
@@ -219,6 +243,16 @@ fn answering(view: &View<'_>, from: Place, other: usize) -> Option<(usize, bool)
         [map] => Some((*map, false)),
         all => Some((only_best(all.iter().map(|map| (speaks(map), *map)))?, false)),
     }
+}
+
+/// Whether the peer of a protected tunnel is the end of one without a destination (`gre multipoint`, virtual templates).
+fn takes_many(view: &View<'_>, router: &Router, from: Place) -> bool {
+    let Some(entry) = view.entry(from.0, from.1).filter(|entry| entry.number == 0) else { return false };
+    router.interfaces.values().any(|one| {
+        let end = one.tunnel_source.as_ref().map(|_| tunnel_source(router, one));
+        let many = one.protection.is_some() && one.tunnel_destination.is_none();
+        many && end.is_none_or(|end| end.is_none_or(|end| entry.peers.iter().any(|(peer, _)| *peer == end)))
+    })
 }
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
@@ -262,110 +296,4 @@ fn keying(view: &View<'_>, pair: Facing) -> Option<Problem> {
         first.name, first.number
     );
     Some(lines(evidence))
-}
-
-/// Where an entry leaves from, as its own router says it: the interface, and its addresses, the likeliest first.
-struct Leaving<'v> {
-    interface: &'v str,
-    addresses: Vec<Address>,
-    cites: Vec<&'v Cite>,
-    /// Whether the map has a source address of its own.
-    by_source: bool,
-}
-
-fn leaving<'v>(router: &'v Router, entry: &MapEntry) -> Option<Leaving<'v>> {
-    let source = router.map_sources.get(&entry.name).filter(|source| router.interfaces.contains_key(*source));
-    let carries = |name: &&String| match source {
-        Some(source) => *name == source,
-        None => {
-            let map = router.interfaces.get(*name).and_then(|interface| interface.map.as_ref());
-            map.is_some_and(|(map, _)| *map == entry.name)
-        }
-    };
-    let carrying: Vec<&String> =
-        router.interfaces.keys().filter(carries).filter(|name| !router.addresses_of(name).is_empty()).collect();
-    let addresses: Vec<Address> = carrying.iter().flat_map(|name| router.addresses_of(name)).collect();
-    let interfaces = carrying.iter().filter_map(|name| router.interfaces.get(*name));
-    let cites = interfaces.flat_map(|interface| &interface.addresses).map(|(_, cite)| cite).collect();
-    Some(Leaving { interface: carrying.first()?, addresses, cites, by_source: source.is_some() })
-}
-
-/// The entry `there` names no address that the entry `here` leaves from.
-fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
-    let (own, other) = (view.entry(here.0, here.1)?, view.entry(there.0, there.1)?);
-    let router = view.policies.routers.get(here.0)?;
-    let Leaving { interface, addresses, cites, by_source } = leaving(router, own)?;
-    if other.peers.is_empty() || other.unread.peer || other.peers.iter().any(|(peer, _)| addresses.contains(peer)) {
-        return None;
-    }
-    // The map is on the wrong interface, and the peer's line is right.
-    if misplaced(view, here, there).is_some() {
-        return None;
-    }
-    let (peer, _) = other.peers.first()?;
-    let address = addresses.first()?;
-    let named = router.interfaces.keys().find(|name| router.addresses_of(name).contains(peer));
-    if named.is_some_and(|name| is_served(router, own, name)) {
-        return None;
-    }
-    let (name, far) = (view.name(here.0), view.name(there.0));
-    let owned = |router: usize| view.owners.get(peer).is_some_and(|owners| owners.contains(&router));
-    let at = whereabouts(view, here, there, *peer);
-    let evidence = format!(
-        "{far} takes {peer} for {name}'s end of the tunnel, but crypto map {} of {name} leaves from {interface}, {address}; {at}.",
-        own.name
-    );
-    let problem = Problem::new("config-peer-mismatch", evidence)
-        .about(format!("{far} > {name}"))
-        .lines(view.policies, there.0, other.peers.iter().map(|(_, cite)| cite))
-        .lines(view.policies, here.0, cites);
-    let lines = naming(view, there, *peer, *address);
-    let unknown = !view.owners.contains_key(peer);
-    if unknown && !addresses.iter().any(|address| near::mistyped(*peer, *address)) {
-        let alternative = format!("give {interface} of {name} the address {peer}");
-        let by_ah = has_ah(view, there);
-        return Some(if by_ah { in_ah(problem, far, lines, &alternative) } else { translated(problem, name, *peer) });
-    }
-    if owned(there.0) {
-        return Some(blame::decided(problem, far, "a router cannot be its own peer", lines));
-    }
-    if owned(here.0) {
-        let alternative = if by_source {
-            format!("take `crypto map {} local-address` out on {name}", own.name)
-        } else {
-            format!("put crypto map {} of {name} on the interface with {peer}", own.name)
-        };
-        return Some(blame::open(problem, far, lines, &alternative));
-    }
-    if !unknown {
-        return Some(blame::decided(problem, far, "the address is another router's", lines));
-    }
-    let question = TwoAddresses { view, at: Facing { a: here, b: there }, interface, own: *address, named: *peer };
-    Some(laid(&question, problem, router, lines))
-}
-
-/// Whose address it is that `there` takes for the end of `here`, in words.
-fn whereabouts(view: &View<'_>, here: Place, there: Place, peer: Address) -> String {
-    let owners = view.owners.get(&peer);
-    let owned = |router: usize| owners.is_some_and(|owners| owners.contains(&router));
-    match owners.and_then(|owners| owners.first()) {
-        _ if owned(there.0) => format!("{peer} is an address of {} itself", view.name(there.0)),
-        _ if owned(here.0) => format!("{} has it on another interface", view.name(here.0)),
-        Some(third) => format!("it is an address of {}", view.name(*third)),
-        None => format!("{} has no such address in what was given", view.name(here.0)),
-    }
-}
-
-/// An address that is nothing like the router's own may be what a NAT in between makes of it.
-fn translated(mut problem: Problem, name: &str, peer: Address) -> Problem {
-    problem.evidence.push_str(&format!(
-        " {peer} is nothing like it, so a NAT in between may translate {name}'s address into {peer}; without one, the line is wrong."
-    ));
-    problem.severity(Severity::Note)
-}
-
-/// AH covers the addresses (RFC 4302 section 3.3.3.1).
-fn in_ah(mut problem: Problem, far: &str, lines: Vec<String>, alternative: &str) -> Problem {
-    problem.evidence.push_str(" AH covers the addresses of a packet, so that no NAT in between explains it.");
-    blame::open(problem, far, lines, alternative)
 }

@@ -11,15 +11,15 @@ use crate::policy::lint::{Facing, blame};
 use crate::policy::{Net, Problem, View, fix};
 
 /// Two addresses for one end of a tunnel.
-pub(super) struct TwoAddresses<'v> {
-    pub(super) view: &'v View<'v>,
+pub(in crate::policy::lint) struct TwoAddresses<'v> {
+    pub(in crate::policy::lint) view: &'v View<'v>,
     /// The entry that leaves from the end, and the one that names it.
-    pub(super) at: Facing,
+    pub(in crate::policy::lint) at: Facing,
     /// The interface that the end is on.
-    pub(super) interface: &'v str,
+    pub(in crate::policy::lint) interface: &'v str,
     /// The address that the interface has, and the one that the other router's entry has for its peer.
-    pub(super) own: Address,
-    pub(super) named: Address,
+    pub(in crate::policy::lint) own: Address,
+    pub(in crate::policy::lint) named: Address,
 }
 
 /// Which of the two lines is mistyped, and why.
@@ -120,7 +120,12 @@ impl TwoAddresses<'_> {
 }
 
 /// Lays a difference of an interface's address and a peer's line at the router that the rest of the texts speaks against.
-pub(super) fn laid(question: &TwoAddresses<'_>, problem: Problem, router: &Router, lines: Vec<String>) -> Problem {
+pub(in crate::policy::lint) fn laid(
+    question: &TwoAddresses<'_>,
+    problem: Problem,
+    router: &Router,
+    lines: Vec<String>,
+) -> Problem {
     let TwoAddresses { view, at, interface, named, .. } = question;
     let (name, far) = (view.name(at.a.0), view.name(at.b.0));
     match question.answer() {
@@ -139,7 +144,7 @@ pub(super) fn laid(question: &TwoAddresses<'_>, problem: Problem, router: &Route
 }
 
 /// Whether the transform sets of an entry have AH.
-pub(super) fn has_ah(view: &View<'_>, at: (usize, usize)) -> bool {
+pub(in crate::policy::lint) fn has_ah(view: &View<'_>, at: (usize, usize)) -> bool {
     let entry = view.entry(at.0, at.1);
     view.policies
         .routers
@@ -149,10 +154,20 @@ pub(super) fn has_ah(view: &View<'_>, at: (usize, usize)) -> bool {
 }
 
 /// The lines that give an entry another peer.
-pub(super) fn naming(view: &View<'_>, there: (usize, usize), peer: Address, address: Address) -> Vec<String> {
-    let Some(other) = view.entry(there.0, there.1).filter(|other| other.number != 0) else { return Vec::new() };
-    let lines = vec![format!("no set peer {peer}"), format!("set peer {address}")];
-    let mut lines = fix::in_map_to(other, Some(address), lines);
+pub(in crate::policy::lint) fn naming(
+    view: &View<'_>,
+    there: (usize, usize),
+    peer: Address,
+    address: Address,
+) -> Vec<String> {
+    let Some(other) = view.entry(there.0, there.1) else { return Vec::new() };
+    let mut lines = if other.number == 0 {
+        let lines = vec![format!("interface {}", other.name), format!(" tunnel destination {address}")];
+        fix::global(Some(address), lines)
+    } else {
+        let lines = vec![format!("no set peer {peer}"), format!("set peer {address}")];
+        fix::in_map_to(other, Some(address), lines)
+    };
     // The pre-shared key has the address of the peer, too.
     let key = view.policies.routers.get(there.0).filter(|_| other.keying == Keying::Ike);
     if let Some(key) = key.and_then(|router| super::pre_shared::line_for(router, address)) {

@@ -6,9 +6,12 @@ use super::super::super::{Installed, Problem, View};
 use super::differ::{Place, at};
 use super::model::{Host, Verdict, kernel, outbound};
 use crate::model::report::Severity;
+use crate::policy::read::xfrm::KernelState;
 
 /// Drops of failed integrity are all of what arrived unless the state let more than so many times as many pass.
 const FEW: u64 = 1;
+/// Fewer packets than these that the anti-replay check drops, among at least ten times as many, are what any path does.
+const SINGLE: u64 = 10;
 /// Packets that may be on their way, or of which none arrived yet.
 const AT_FIRST: u64 = 5;
 
@@ -43,6 +46,11 @@ fn sender<'h, 'v>(hosts: &'h [Host<'v>], place: Place) -> Option<(&'h Host<'v>, 
 fn lost(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> {
     let (host, sa) = (hosts.get(place.0)?, at(hosts, place)?);
     let (extra, (sender, state)) = (kernel(sa)?, sender(hosts, place)?);
+    // Packets without the mark, or of another interface, find no state, and a card that does the work counts itself.
+    let is_counted_here = |one: &KernelState| one.mark.any() && one.if_id == 0 && one.offload.is_none();
+    if !is_counted_here(extra) || !is_counted_here(kernel(state)?) {
+        return None;
+    }
     let dropped = extra.drops.is_some_and(|drops| drops.failed > 0 || drops.replayed > 0 || drops.outside_window > 0);
     let sent = kernel(state)?.packets.filter(|sent| *sent > AT_FIRST)?;
     // If another finding already corrected this state, that fault explains the loss.
@@ -57,11 +65,13 @@ fn lost(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> {
         return None;
     }
     let evidence = format!(
-        "{}: {} counts {sent} packets sent, {} counts 0 received and 0 dropped. Unless the listing of {2} is older, the packets are lost \
-         between the two: a filter that drops {} or UDP port 4500, or a route.",
+        "{}: {} counts {sent} packets sent, {} counts 0 received{}. Unless the listing of {2} is older, the packets are lost between the two \
+         (a filter that drops {} or UDP port 4500, or a route), or {2} drops them before it finds the state: XfrmInNoStates in \
+         /proc/net/xfrm_stat counts these.",
         subject(sa),
         sender.name,
         host.name,
+        if extra.drops.is_some() { " and 0 dropped" } else { "" },
         sa.protocol.title()
     );
     let problem = Problem::new("sa-counters", evidence).severity(Severity::Warning).about(host.name);
@@ -126,16 +136,22 @@ fn replayed(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict
     if drops.replayed == 0 && drops.outside_window == 0 {
         return None;
     }
+    let counted = |count: u64| if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") };
     let mut said = Vec::new();
     if drops.replayed > 0 {
-        said.push(format!("{} packets with a number received before (`replay {0}`)", drops.replayed));
+        said.push(format!("{} with a number received before (`replay {}`)", counted(drops.replayed), drops.replayed));
     }
     if drops.outside_window > 0 {
         said.push(format!(
-            "{} packets older than the window of {} (`replay-window {0}`)",
-            drops.outside_window, extra.window
+            "{} older than the window of {} (`replay-window {}`)",
+            counted(drops.outside_window),
+            extra.window,
+            extra.window
         ));
     }
+    let dropped = drops.replayed.saturating_add(drops.outside_window);
+    let passed = extra.packets.unwrap_or(0);
+    let few = passed >= dropped.saturating_mul(if dropped < SINGLE { 10 } else { 1_000 });
     let evidence = format!(
         "{}: the anti-replay check of {} dropped {}. Keys and SPI are right: likely causes are copies or reordering on the way, or a \
          sender that counts from 1 again.",
@@ -143,7 +159,8 @@ fn replayed(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict
         host.name,
         said.join(" and ")
     );
-    let problem = Problem::new("counter-replay", evidence).about(host.name).lines(
+    let severity = if few { Severity::Note } else { Severity::Warning };
+    let problem = Problem::new("counter-replay", evidence).severity(severity).about(host.name).lines(
         view.policies,
         host.router,
         sa.cites.first().into_iter().chain(extra.line("stats")),

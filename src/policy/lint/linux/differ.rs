@@ -71,13 +71,7 @@ fn difference(aspect: Aspect, x: &Installed, y: &Installed) -> Option<(String, S
                 return None;
             }
             let what = which.join(" and ");
-            let effect = if which.contains(&"authentication key")
-                || suite_of(x).and_then(|suite| suite.esp).is_some_and(|esp| esp.cipher.icv > 0)
-            {
-                "the receiver finds the SA and drops every packet, because its integrity check fails (XfrmInStateProtoError)"
-            } else {
-                "the integrity check passes and the packets decrypt to rubbish"
-            };
+            let effect = key_effect(x, y, &which);
             let length = |key: &Option<Secret>| key.as_ref().and_then(Secret::bits);
             let of = |sa: &Installed| {
                 let bits =
@@ -119,6 +113,20 @@ fn difference(aspect: Aspect, x: &Installed, y: &Installed) -> Option<(String, S
                 (port(a.dport), port(b.dport), effect.to_owned())
             })
         }
+    }
+}
+
+/// What keys that differ do to the packets.
+fn key_effect(x: &Installed, y: &Installed, which: &[&str]) -> &'static str {
+    let refused = |sa: &&Installed| readable(&sa.cipher).is_some_and(|key| fits(sa, key, "encryption") == Some(false));
+    let aead = suite_of(x).and_then(|suite| suite.esp).is_some_and(|esp| esp.cipher.icv > 0);
+    if which.contains(&"authentication key") || aead {
+        "the receiver finds the SA and drops every packet, because its integrity check fails (XfrmInStateProtoError)"
+    } else if [x, y].iter().any(refused) {
+        "the kernel takes no key of a length that the cipher does not have (Invalid argument), so that the state is not there, or the text \
+         is not what the host has"
+    } else {
+        "the integrity check passes and the packets decrypt to rubbish"
     }
 }
 

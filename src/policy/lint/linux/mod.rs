@@ -65,6 +65,7 @@ fn judged(view: &View<'_>, hosts: &mut [Host<'_>]) -> Vec<Verdict> {
     templates::without_state(view, hosts, &wanted, &mut verdicts);
     selectors::judge(view, hosts, &mut verdicts);
     shadow::judge(view, hosts, &mut verdicts);
+    shadow::crossed(view, hosts, &mut verdicts);
     counters::judge(view, hosts, &explained, &mut verdicts);
     verdicts
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::super::super::{Problem, View};
+use super::super::super::{Net, Problem, View};
 use crate::model::Address;
 use crate::policy::facts::router::{Display, Installed};
 use crate::policy::facts::stated::suite;
 use crate::policy::read::xfrm;
 use crate::policy::read::xfrm::{Direction, Encap, KernelState, Template, XfrmPolicy};
+use crate::policy::words::address;
 use crate::transform::Suite;
 
 /// A host with states or policies of a Linux kernel.
@@ -67,6 +68,15 @@ impl Verdict {
     pub(super) fn corrected(problem: Problem, target: Target) -> Self {
         Self { problem, targets: vec![target] }
     }
+}
+
+/// A network of a state's own selector.
+pub(super) fn own_net(extra: &KernelState, keyword: &str) -> Option<Net> {
+    let words: Vec<&str> = extra.selector.as_ref()?.split(' ').collect();
+    let word = words.iter().position(|word| *word == keyword).and_then(|at| words.get(at + 1))?;
+    let (base, prefix) = word.split_once('/').map_or((*word, None), |(base, prefix)| (base, Some(prefix)));
+    let base = address(base)?;
+    prefix.map_or(Some(Net::host(base)), |prefix| Net::prefix(base, prefix.parse().ok()?))
 }
 
 /// The hosts of all inputs.

@@ -1,8 +1,13 @@
-//! Policies that drop packets of a tunnel, or let them pass in clear.
+//! Policies that drop packets of a tunnel, let them pass in clear, or lead them into another SA than the peer's policy waits for.
 
-use super::super::super::{Problem, View};
-use super::model::{Host, Target, Verdict, main_template, title};
-use crate::policy::read::xfrm::{Direction, XfrmPolicy};
+use std::collections::BTreeSet;
+
+use super::super::super::{Installed, Net, Problem, View};
+use super::model::{Host, Target, Verdict, kernel, main_template, own_net, title};
+use super::templates;
+use crate::model::Spi;
+use crate::model::report::Severity;
+use crate::policy::read::xfrm::{Direction, Template, XfrmPolicy};
 
 pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<Verdict>) {
     for (at, host) in hosts.iter_mut().enumerate() {
@@ -29,6 +34,7 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
                 continue;
             }
             verdicts.extend(led_elsewhere(view, host, &policy));
+            verdicts.extend(only_a_part(view, host, &policy));
             // A policy that takes only a part of it is an exception that was meant.
             let before = host.policies.iter().map(|entry| &entry.now).find(|other| {
                 let whole = matches!((&other.selector, &policy.selector), (Some(all), Some(part)) if all.covers(part));
@@ -60,6 +66,95 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
     }
 }
 
+/// The only state of a policy has a selector of its own that takes a part of the policy's packets: the kernel has no state for the others.
+fn only_a_part(view: &View<'_>, host: &Host<'_>, policy: &XfrmPolicy) -> Option<Verdict> {
+    let asked = policy.selector.as_ref().filter(|_| policy.direction == Direction::Out)?;
+    let template = main_template(policy)?;
+    let answering = templates::answering(host, policy, template);
+    let [sa] = answering.as_slice() else { return None };
+    let extra = kernel(sa)?;
+    let narrower = |keyword: &str, asked: &Net| own_net(extra, keyword).is_some_and(|own| !own.covers(asked));
+    if !narrower("src", &asked.src) && !narrower("dst", &asked.dst) {
+        return None;
+    }
+    let evidence = format!(
+        "{}: the {} selects {asked}, and its only state, with SPI {} ({}), has a selector of its own that takes a part of these packets \
+         (`sel {}`): the kernel finds no state for the others and drops them.",
+        host.name,
+        title(policy),
+        sa.spi.0,
+        sa.spi,
+        extra.selector.as_deref().unwrap_or_default()
+    );
+    let problem = Problem::new("config-template-mismatch", evidence).severity(Severity::Warning).about(host.name);
+    let lines = [&policy.cite].into_iter().chain(sa.cites.first()).chain(extra.line("sel"));
+    Some(Verdict::told(problem.lines(view.policies, host.router, lines)))
+}
+
+/// Policies of two hosts for one selector whose SAs are others: each host has all of the SAs, for different policies (`reqid`).
+pub(super) fn crossed(view: &View<'_>, hosts: &[Host<'_>], verdicts: &mut Vec<Verdict>) {
+    // A state or policy that was corrected speaks for nothing.
+    if verdicts.iter().any(|verdict| !verdict.targets.is_empty()) {
+        return;
+    }
+    let mut told: BTreeSet<(usize, usize)> = BTreeSet::new();
+    for (number, host) in hosts.iter().enumerate() {
+        for (other, far) in hosts.iter().enumerate().filter(|(other, _)| *other != number) {
+            if told.contains(&(other, number)) {
+                continue;
+            }
+            let out = host.policies.iter().map(|entry| &entry.now).filter(|one| one.direction == Direction::Out);
+            let mut wrong = out.filter_map(|policy| Some((policy, into_another(host, policy, far)?)));
+            let Some((policy, (theirs, spi))) = wrong.next() else { continue };
+            let more = match wrong.count() {
+                0 => String::new(),
+                1 => " So is another policy.".to_owned(),
+                more => format!(" So are {more} other policies."),
+            };
+            let evidence = format!(
+                "{}: the {} leads its packets into the SA with SPI {} ({spi}), and {} has that SA for another policy: the {} of {3} asks for \
+                 reqid {}, so that {3} drops them (XfrmInTmplMismatch).{more} Which of the two has the reqids exchanged is not determined by \
+                 these texts.",
+                host.name,
+                title(policy),
+                spi.0,
+                far.name,
+                title(theirs),
+                main_template(theirs).map_or(0, |template| template.reqid)
+            );
+            told.insert((number, other));
+            let problem =
+                Problem::new("config-reqid-mismatch", evidence).about(format!("{} > {}", host.name, far.name));
+            let problem = problem.lines(view.policies, host.router, [&policy.cite]);
+            verdicts.push(Verdict::told(problem.lines(view.policies, far.router, [&theirs.cite])));
+        }
+    }
+}
+
+/// The policy of the other host for the packets of a policy, where all SAs that these may be in are those of its other policies.
+fn into_another<'h>(host: &Host<'_>, policy: &XfrmPolicy, far: &'h Host<'_>) -> Option<(&'h XfrmPolicy, Spi)> {
+    let only = |one: &XfrmPolicy| -> Option<Template> {
+        let [template] = one.templates.as_slice() else { return None };
+        (one.main && !one.block && template.reqid != 0).then(|| template.clone())
+    };
+    let template = only(policy)?;
+    let answers = |one: &&XfrmPolicy| {
+        one.direction == Direction::In
+            && one.selector == policy.selector
+            && only(one).is_some_and(|theirs| (theirs.src, theirs.dst) == (template.src, template.dst))
+    };
+    let mut answering = far.policies.iter().map(|entry| &entry.now).filter(answers);
+    let theirs = answering.next().filter(|_| answering.next().is_none())?;
+    let sent = templates::answering(host, policy, &template);
+    let taken = templates::answering(far, theirs, &only(theirs)?);
+    let name = |sa: &Installed| (sa.protocol, sa.src, sa.dst, sa.spi);
+    let is_there = |sa: &&Installed| far.states.iter().any(|state| name(&state.now) == name(sa));
+    let crossed =
+        !taken.is_empty() && sent.iter().all(|sa| is_there(sa) && taken.iter().all(|other| name(other) != name(sa)));
+    let first = sent.first().filter(|_| crossed)?;
+    Some((theirs, first.spi))
+}
+
 /// A policy that takes more packets than another one, before it, and leads them to another peer.
 fn led_elsewhere(view: &View<'_>, host: &Host<'_>, policy: &XfrmPolicy) -> Option<Verdict> {
     let far = |one: &XfrmPolicy| main_template(one).and_then(|template| template.dst);
@@ -73,6 +168,7 @@ fn led_elsewhere(view: &View<'_>, host: &Host<'_>, policy: &XfrmPolicy) -> Optio
         other.direction == Direction::Out
             && far(other).is_some_and(|peer| peer != mine)
             && other.main
+            && !other.block
             && other.priority < policy.priority
             && other.mark.any()
             && other.if_id == policy.if_id

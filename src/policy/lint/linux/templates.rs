@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::super::super::{Mode, Net, Problem, View};
-use super::model::{Host, Target, Verdict, effect, ends, kernel, title};
+use super::model::{Host, Target, Verdict, effect, ends, kernel, own_net, title};
 use crate::model::Address;
 use crate::model::report::Severity;
 use crate::policy::facts::router::Installed;
 use crate::policy::read::xfrm::{Direction, KernelState, Template, XfrmPolicy};
-use crate::policy::words::address;
 
 /// What a template and a state can differ in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -54,7 +53,7 @@ fn one(view: &View<'_>, hosts: &mut [Host<'_>], place: Wanted, wanted: &mut Vec<
     let Some(template) = policy.templates.get(place.2).cloned() else { return };
     let judged =
         policy.main && !policy.block && !template.optional && template.mode.is_some() && template.protocol.is_some();
-    if !judged || host.states.iter().any(|state| differences(&policy, &template, &state.now).is_empty()) {
+    if !judged || !answering(host, &policy, &template).is_empty() {
         return;
     }
     let Some(state) = nearest(host, &policy, &template) else {
@@ -69,6 +68,12 @@ fn one(view: &View<'_>, hosts: &mut [Host<'_>], place: Wanted, wanted: &mut Vec<
     for attribute in differences(&policy, &template, &sa) {
         verdicts.push(disagree(view, hosts, place, state, (&policy, &template, &sa), attribute));
     }
+}
+
+/// The states that answer a template.
+pub(super) fn answering<'h>(host: &'h Host<'_>, policy: &XfrmPolicy, template: &Template) -> Vec<&'h Installed> {
+    let states = host.states.iter().map(|state| &state.now);
+    states.filter(|state| differences(policy, template, state).is_empty()).collect()
 }
 
 /// In what a state does not answer a template (`xfrm_state_find` and `xfrm_state_ok` of the kernel).
@@ -100,15 +105,8 @@ fn differences(policy: &XfrmPolicy, template: &Template, sa: &Installed) -> Vec<
 
 /// Whether a state's own selector takes none of the packets of a policy: the kernel passes it over (`xfrm_state_look_at`).
 fn excludes(extra: &KernelState, policy: &XfrmPolicy) -> bool {
-    let (Some(own), Some(asked)) = (&extra.selector, &policy.selector) else { return false };
-    let words: Vec<&str> = own.split(' ').collect();
-    let net = |keyword: &str| -> Option<Net> {
-        let word = words.iter().position(|word| *word == keyword).and_then(|at| words.get(at + 1))?;
-        let (base, prefix) = word.split_once('/').map_or((*word, None), |(base, prefix)| (base, Some(prefix)));
-        let base = address(base)?;
-        prefix.map_or(Some(Net::host(base)), |prefix| Net::prefix(base, prefix.parse().ok()?))
-    };
-    let apart = |keyword: &str, asked: &Net| net(keyword).is_some_and(|own| !own.overlaps(asked));
+    let Some(asked) = &policy.selector else { return false };
+    let apart = |keyword: &str, asked: &Net| own_net(extra, keyword).is_some_and(|own| !own.overlaps(asked));
     apart("src", &asked.src) || apart("dst", &asked.dst)
 }
 

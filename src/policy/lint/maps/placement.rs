@@ -87,12 +87,25 @@ fn is_idle(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> bo
     faces && !router.maps.iter().any(|other| applied(&other.name) && same_peer(other))
 }
 
+/// Whether an entry's map was left behind on no interface, beside one that is in use.
+fn is_left(view: &View<'_>, at: Place, facing: &[Facing]) -> bool {
+    let Some((router, entry)) = view.policies.routers.get(at.0).zip(view.entry(at.0, at.1)) else { return false };
+    let applied = router.interfaces.values().any(|interface| interface.map.is_some());
+    let is_elsewhere = !configures_interfaces(router) || !carriers(router, &entry.name).is_empty();
+    let is_unsure = router.maker.is_some() || router.forwarding.mentions(&entry.name);
+    applied && !is_elsewhere && !is_unsure && !is_idle(view, at, router, facing)
+}
+
+/// Pairs of entries of which one at least may be in use.
+pub(in crate::policy::lint) fn in_force(view: &View<'_>, facing: &[Facing]) -> Vec<Facing> {
+    let is_left = |at: Place| is_left(view, at, facing);
+    facing.iter().copied().filter(|pair| !is_left(pair.a) || !is_left(pair.b)).collect()
+}
+
 /// A problem of an entry: of a map that was left behind on no interface, beside one that is in use, it concerns no packet.
 pub(in crate::policy::lint) fn in_use(view: &View<'_>, at: Place, facing: &[Facing], problem: Problem) -> Problem {
     let (Some(router), Some(entry)) = (view.policies.routers.get(at.0), view.entry(at.0, at.1)) else { return problem };
-    let applied = router.interfaces.values().any(|interface| interface.map.is_some());
-    let left = applied && configures_interfaces(router) && carriers(router, &entry.name).is_empty();
-    if !left || router.maker.is_some() || router.forwarding.mentions(&entry.name) || is_idle(view, at, router, facing) {
+    if !is_left(view, at, facing) {
         return problem;
     }
     let said = problem.evidence.trim_start_matches(&format!("{}: ", router.name));

@@ -88,7 +88,7 @@ fn problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
             evidence.push_str(" Both have proposals of IKEv2, too, which are not compared: the two may use these.");
             return Some(problem(evidence).severity(Severity::Note));
         }
-        return Some(laid(problem(evidence), &a, &b));
+        return Some(laid(view, problem(evidence), &a, &b));
     };
     let modes = [x, y].map(|set| set.mode.as_ref().map_or(Mode::Tunnel, |(mode, _)| *mode));
     let [mine, theirs] = modes;
@@ -136,23 +136,42 @@ fn protects_itself(view: &View<'_>, at: (usize, usize), end: &End<'_>) -> bool {
 }
 
 /// Lays a mismatch at the side whose keys do not fit its set; never makes the stronger set weaker where nothing decides.
-fn laid(problem: Problem, a: &End<'_>, b: &End<'_>) -> Problem {
+fn laid(view: &View<'_>, problem: Problem, a: &End<'_>, b: &End<'_>) -> Problem {
     let typed = |side: Side| -> Vec<String> {
         let (own, other) = (side.of(a, b), side.other().of(a, b));
-        let (Some(name), Some(set)) = (own.names.first(), other.sets.first()) else {
-            return Vec::new();
-        };
+        let words = other.sets.first().and_then(|set| fix::ios_set(&set.words));
+        let (Some(name), Some(words)) = (own.names.first(), words) else { return Vec::new() };
         let peer = own.entry.peers.first().map(|(peer, _)| *peer);
-        fix::global(peer, vec![format!("crypto ipsec transform-set {name} {}", set.words)])
+        fix::global(peer, vec![format!("crypto ipsec transform-set {name} {words}")])
     };
     if let Some((side, why)) = fault(a, b) {
         return blame::decided(problem, side.of(a.host, b.host), &why, typed(side));
     }
-    let side = Side::weaker(strength(a), strength(b)).unwrap_or(Side::B);
+    let weaker = Side::weaker(strength(a), strength(b)).unwrap_or(Side::B);
+    // Of two sides, the one that can have the other's transforms.
+    let fits = |side: Side| in_words_of(view, side.of(a, b), side.other().of(a, b)).is_some();
+    let side = if fits(weaker) || !fits(weaker.other()) { weaker } else { weaker.other() };
     let (own, other) = (side.of(a, b), side.other().of(a, b));
-    let words = own.sets.first().map_or("", |set| &set.words);
-    let alternative = format!("give {} the transform set {words}", other.host);
-    blame::open(problem, own.host, typed(side), &alternative)
+    match in_words_of(view, other, own) {
+        Some(words) => {
+            blame::open(problem, own.host, typed(side), &format!("give {} the transform set {words}", other.host))
+        }
+        None => {
+            let mut problem = problem.fix(own.host, typed(side));
+            problem.evidence.push_str(&format!(" {} cannot have the transforms of {}.", other.host, own.host));
+            problem
+        }
+    }
+}
+
+/// The set of one side in the words of the other side's system; `None` where that system has no such set.
+fn in_words_of(view: &View<'_>, end: &End<'_>, of: &End<'_>) -> Option<String> {
+    let words = &of.sets.first()?.words;
+    match view.policies.routers.get(end.router)?.maker {
+        None => fix::ios_set(words),
+        Some(maker) if maker.starts_with("PIX") => fix::asa_set(words),
+        Some(_) => Some(words.clone()),
+    }
 }
 
 /// The side whose transform set contradicts the keys of both routers, and why.

@@ -2,7 +2,9 @@
 
 pub(super) mod astray;
 pub(super) mod lan;
+pub(super) mod misnamed;
 pub(super) mod nat;
+pub(super) mod protected;
 pub(super) mod reach;
 pub(super) mod tunnels;
 mod unprotected;

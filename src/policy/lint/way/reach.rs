@@ -45,7 +45,15 @@ fn tunnel_down(
     let replaced = router.interfaces.values().filter(same).count() > 1;
     // One to a router that was not given may be a reserve, or not built yet.
     let given = end.is_some_and(|end| view.owners.contains_key(&end)) || view.policies.files.len() == 1;
+    // One that is shut down at the other end, too, was taken out of service.
+    let far = end.and_then(|end| view.other_owner(end, at)).and_then(|far| view.policies.routers.get(far));
+    let back = |(name, one): (&String, &crate::policy::Interface)| {
+        let leads = one.tunnel_destination.as_ref().is_some_and(|(to, _)| router.addresses().any(|own| own == *to));
+        leads && far.is_some_and(|far| far.forwarding.ports.get(name).is_some_and(|port| port.shutdown.is_some()))
+    };
+    let both = far.is_some_and(|far| far.interfaces.iter().any(back));
     if replaced
+        || both
         || !given
         || !routes.any(|route| route.through.as_deref() == Some(name) || route.over.is_some_and(inside))
     {

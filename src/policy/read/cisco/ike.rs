@@ -96,6 +96,7 @@ fn begin(version: u8, name: &str, text: &str, builder: &mut Builder) -> Opened {
         encryption,
         hash,
         group,
+        prf: Vec::new(),
         authentication: None,
         cites: vec![cite],
         unsure: [false; 4],
@@ -250,7 +251,8 @@ fn line_of_proposal(at: usize, words: &[&str], builder: &mut Builder) -> Read {
         ["encr" | "encryption", ciphers @ ..] => policy.encryption.extend(list(ciphers)),
         ["integrity", hashes @ ..] => policy.hash.extend(list(hashes)),
         ["group", groups @ ..] => policy.group.extend(list(groups)),
-        ["lifetime" | "prf", ..] => return Read::Understood,
+        ["prf", functions @ ..] => policy.prf.extend(list(functions)),
+        ["lifetime", ..] => return Read::Understood,
         _ => return Read::Foreign,
     }
     policy.cites.push(cite);

@@ -1,10 +1,11 @@
 //! Junos, in braces and as `set` commands: `security ipsec vpn NAME manual`, `security ipsec security-association NAME manual` and
 //! `services ipsec-vpn rule NAME term NAME then manual`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::foreign::{Tunnel, bare, cipher, integrity};
 use crate::model::{Address, Protocol};
+use crate::policy::Cite;
 use crate::policy::facts::builder::Builder;
 use crate::policy::facts::router::{LinkSa, Mode};
 use crate::policy::facts::secret::Secret;
@@ -32,8 +33,12 @@ pub(in crate::policy) struct Junos {
     drafts: BTreeMap<String, Draft>,
     /// Addresses of the router's own ends, by interface.
     interfaces: BTreeMap<String, Address>,
-    /// Tunnels that are deactivated.
-    off: BTreeSet<String>,
+    /// Tunnels that are deactivated, with what was read of them before.
+    off: BTreeMap<String, Option<Draft>>,
+    /// The name of the router.
+    host: Option<String>,
+    /// The lines that the braces of tunnels begin in.
+    headings: BTreeMap<String, Cite>,
 }
 
 impl Reader for Junos {
@@ -41,12 +46,17 @@ impl Reader for Junos {
         let words = stated(words);
         match words {
             ["set", "system", "host-name", name] => {
+                self.begin(bare(name));
                 builder.hostname(bare(name), &format!("set system host-name {}", bare(name)));
                 Read::Understood
             }
-            [how @ ("deactivate" | "delete"), path @ ..] if path.len() > 1 => {
+            [how @ ("deactivate" | "delete" | "activate"), path @ ..] if path.len() > 1 => {
                 let path: Vec<&str> = path.iter().map(|word| bare(word)).collect();
-                self.take_out(*how == "deactivate", &path, builder);
+                let Some(names) = self.tunnels(&path) else { return Read::Foreign };
+                match *how {
+                    "activate" => self.put_back(&names, builder),
+                    how => self.take_out(how == "deactivate", &path, names, builder),
+                }
                 Read::Understood
             }
             ["set", "protocols" | "system" | "policy-options" | "firewall" | "routing-options" | "chassis", _, ..] => {
@@ -83,6 +93,12 @@ impl Reader for Junos {
                 self.path.pop();
             }
             [rest @ .., "{"] if self.path.len() < DEEP => {
+                if let [what @ ("vpn" | "security-association"), name] = rest
+                    && self.headings.len() < TUNNELS
+                {
+                    let name = bare(name);
+                    self.headings.insert(name.to_owned(), builder.cite_made(&format!("{what} {name}")));
+                }
                 self.path.push(rest.iter().map(|word| bare(word).to_owned()).collect());
             }
             [first, ..] if first.starts_with("/*") || first.starts_with('#') || first.starts_with("inactive:") => {}
@@ -111,7 +127,10 @@ impl Junos {
     fn statement(&mut self, words: &[&str], builder: &mut Builder) {
         let words: Vec<&str> = words.iter().map(|word| bare(word)).collect();
         match words.as_slice() {
-            ["system", "host-name", name] => builder.hostname(name, &format!("host-name {name}")),
+            ["system", "host-name", name] => {
+                self.begin(name);
+                builder.hostname(name, &format!("host-name {name}"));
+            }
             ["interfaces", name, rest @ ..] => self.interface(name, rest, builder),
             ["security", "ipsec", "vpn", name, rest @ ..] => self.vpn(name, rest, builder),
             ["security", "ipsec", "security-association", name, rest @ ..] => self.association(name, rest, builder),
@@ -150,39 +169,67 @@ impl Junos {
         }
     }
 
-    /// `deactivate PATH` and `delete PATH`: what stands under the path is not in force.
-    fn take_out(&mut self, off: bool, path: &[&str], builder: &mut Builder) {
-        let names: Vec<String> = match path {
-            ["security", "ipsec", "vpn" | "security-association", name, within @ ..] => {
-                if !within.is_empty() {
-                    builder.wrong("a part of a tunnel is taken out: nothing of the tunnel is compared");
-                }
-                vec![(*name).to_owned()]
+    /// Forgets the tunnels and interfaces of the router before this one.
+    fn begin(&mut self, host: &str) {
+        if self.host.as_deref().is_some_and(|known| known != host) {
+            (self.drafts, self.interfaces, self.off, self.headings) = Default::default();
+        }
+        self.host = Some(host.to_owned());
+    }
+
+    /// The tunnels that stand under a path; `None` of a path with none.
+    fn tunnels(&self, path: &[&str]) -> Option<Vec<String>> {
+        match path {
+            ["security", "ipsec", "vpn" | "security-association", name, ..] => Some(vec![(*name).to_owned()]),
+            ["services", "ipsec-vpn", "rule", rule, "term", term, ..] => Some(vec![format!("{rule}/{term}")]),
+            ["security", "ipsec"] | ["services", "ipsec-vpn"] => {
+                Some(self.drafts.keys().chain(self.off.keys()).cloned().collect())
             }
-            ["services", "ipsec-vpn", "rule", rule, "term", term, ..] => vec![format!("{rule}/{term}")],
-            ["security", "ipsec"] | ["services", "ipsec-vpn"] => self.drafts.keys().cloned().collect(),
-            _ => return,
-        };
+            _ => None,
+        }
+    }
+
+    /// `activate PATH`: what was deactivated under the path is in force again.
+    fn put_back(&mut self, names: &[String], builder: &mut Builder) {
         for name in names {
-            self.drafts.remove(&name);
+            let Some(Some(draft)) = self.off.remove(name) else { continue };
+            if draft.link {
+                draft.store_link(builder);
+            } else {
+                draft.tunnel.store(MAKER, builder);
+            }
+            self.drafts.insert(name.clone(), draft);
+        }
+    }
+
+    /// `deactivate PATH` and `delete PATH`: what stands under the path is not in force.
+    fn take_out(&mut self, off: bool, path: &[&str], names: Vec<String>, builder: &mut Builder) {
+        if let ["security", "ipsec", "vpn" | "security-association", _, _, ..] = path {
+            builder.wrong("a part of a tunnel is taken out: nothing of the tunnel is compared");
+        }
+        for name in names {
+            let draft = self.drafts.remove(&name);
             if let Some(router) = builder.continues() {
                 router.maps.retain(|entry| entry.name != name);
                 router.links.retain(|link| link.place != name);
                 router.transform_sets.remove(&name);
             }
             if off && self.off.len() < TUNNELS {
-                self.off.insert(name);
+                let kept = self.off.entry(name).or_default();
+                *kept = draft.or_else(|| kept.take());
             }
         }
     }
 
     fn draft(&mut self, name: &str, link: bool, builder: &Builder) -> Option<&mut Draft> {
-        if self.off.contains(name) || self.drafts.len() >= TUNNELS && !self.drafts.contains_key(name) {
+        if self.off.contains_key(name) || self.drafts.len() >= TUNNELS && !self.drafts.contains_key(name) {
             return None;
         }
+        let heading = self.headings.get(name).cloned();
         let new = || {
             let what = if link { "security-association" } else { "vpn" };
-            let tunnel = Tunnel::new(name, 0, builder.cite_made(&format!("{what} {name}")));
+            let here = || builder.cite_made(&format!("{what} {name}"));
+            let tunnel = Tunnel::new(name, 0, heading.unwrap_or_else(here));
             Draft { tunnel, protocol: Protocol::Esp, link }
         };
         Some(self.drafts.entry(name.to_owned()).or_insert_with(new))

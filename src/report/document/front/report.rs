@@ -4,7 +4,7 @@ use super::super::figures::{self, Sized};
 use super::super::{View, at_tap};
 use super::{Front, Merit, Sentence, Station, commands, costs, date, keeps, marks, pays, trust};
 use crate::model::Protocol;
-use crate::model::report::{Exactness, Report, Sa};
+use crate::model::report::{Exactness, Finding, Report, Sa, Severity};
 use crate::report::words::number::{RateUnit, count, decimal, grouped};
 
 /// The front.
@@ -73,6 +73,8 @@ struct Lost<'r> {
     lost: u64,
     all: u64,
     sas: u64,
+    /// Whether findings say that some may not have been sent, or passed while nothing was captured.
+    excused: bool,
 }
 
 impl Lost<'_> {
@@ -90,7 +92,9 @@ impl Lost<'_> {
         } else {
             format!("*{lost} of {all}* sequence numbers of {sas} ({} %) were never seen", decimal(self.share(), 2))
         };
-        Sentence::new(&ending).then(&format!("{at}."))
+        let excused =
+            if self.excused { "; some of them may not have been sent or captured (see the findings)" } else { "" };
+        Sentence::new(&ending).then(&format!("{at}{excused}."))
     }
 }
 
@@ -114,6 +118,25 @@ fn lost(report: &Report) -> Option<Lost<'_>> {
         lost,
         all: lost.saturating_add(seen),
         sas: sas.len() as u64,
+        excused: lost > 0 && is_excused(report, &tap.name),
+    })
+}
+
+/// Whether findings of the tap explain missing numbers otherwise than by loss: holes between files, files that are cut, drops of the capturing host,
+/// leaps ahead, or a loss that is but noted although it is large.
+fn is_excused(report: &Report, tap: &str) -> bool {
+    /// Codes of what explains them.
+    const OTHERWISE: [&str; 5] = ["capture-hole", "capture-cut", "capture-damaged", "capture-drops", "sequence-jump"];
+    /// One in so many is a large loss.
+    const LARGE: u64 = 100;
+    let is_large = |finding: &Finding| {
+        let sa = report.sas.iter().find(|sa| *sa.tap == *tap && finding.sa.as_ref().is_some_and(|own| *own == sa.id));
+        let lost = |sa: &Sa| sa.sequence.as_ref().map_or(0, |sequence| sequence.lost);
+        sa.is_some_and(|sa| lost(sa).saturating_mul(LARGE) > sa.frames)
+    };
+    report.findings.iter().filter(|finding| *finding.tap == *tap || finding.tap.is_empty()).any(|finding| {
+        let is_noted = &*finding.code == "sequence-gap" && finding.severity == Severity::Note;
+        OTHERWISE.contains(&&*finding.code) || is_noted && is_large(finding)
     })
 }
 
@@ -130,11 +153,20 @@ fn merits(report: &Report, sized: Option<&Sized<'_>>) -> Vec<Merit> {
             figure: grouped(lost.lost),
             unit: format!("of {}", grouped(lost.all)),
             what: "sequence numbers never seen".to_owned(),
-            detail: format!("{} %{at}", decimal(lost.share(), 2)),
+            detail: format!(
+                "{} %{at}{}",
+                decimal(lost.share(), 2),
+                if lost.excused { ", see the findings" } else { "" }
+            ),
         });
     }
     let rates = report.rates.directions.iter().filter_map(|rate| Some((rate, rate.peak?)));
-    if let Some((rate, peak)) = rates.max_by(|(_, a), (_, b)| a.l1_bps.total_cmp(&b.l1_bps)) {
+    // Another direction may carry more on average, without a whole time bin.
+    let is_highest =
+        |peak: f64| report.rates.directions.iter().all(|rate| rate.l1_bps.is_none_or(|mean| peak * 1.01 >= mean));
+    if let Some((rate, peak)) = rates.max_by(|(_, a), (_, b)| a.l1_bps.total_cmp(&b.l1_bps))
+        && is_highest(peak.l1_bps)
+    {
         let unit = RateUnit::for_rates([Some(peak.l1_bps)]);
         let mean = rate.l1_bps.map_or_else(String::new, |bps| format!("; {} on average", unit.show(Some(bps))));
         merits.push(Merit {

@@ -21,21 +21,29 @@ pub(super) struct Unwatched {
 /// Times the rate of an SA that packets may have had which were lost at once.
 const FASTER: i128 = 10;
 
-/// A hole between two files of a tap: the captures before and after it, and its time.
+/// A hole between two files of a tap, or what the first of them lacks because it is cut or damaged: the captures before and after it, and its time.
 pub(super) struct HoleSpan {
     captures: (u32, u32),
     times: (i64, i64),
+    /// Whether the file before it is not complete: whatever its length, frames are missing.
+    is_cut: bool,
 }
 
 impl HoleSpan {
-    /// The holes of a tap that were found.
-    pub(super) fn of(findings: &[Finding], tap: &Tap<'_>) -> Vec<Self> {
+    /// The holes of a tap that were found, and those behind files that are not complete.
+    pub(super) fn of(findings: &[Finding], tap: &Tap<'_>, captures: &[Capture]) -> Vec<Self> {
         let own = findings.iter().filter(|finding| finding.code == "capture-hole" && finding.tap == tap.name);
         let span = |finding: &Finding| {
             let captures = (finding.first_frame?.capture, finding.last_frame?.capture);
-            Some(Self { captures, times: (finding.first_ns?, finding.last_ns?) })
+            Some(Self { captures, times: (finding.first_ns?, finding.last_ns?), is_cut: false })
         };
-        own.filter_map(span).collect()
+        let pairs = tap.captures.iter().copied().zip(tap.captures.iter().skip(1).copied());
+        let behind = pairs.filter_map(|(own, next)| {
+            let (cut, after) = (captures.get(own as usize)?, captures.get(next as usize)?);
+            let times = (cut.last_ns?, after.first_ns?);
+            (!cut.complete && times.0 <= times.1).then_some(Self { captures: (own, next), times, is_cut: true })
+        });
+        own.filter_map(span).chain(behind).collect()
     }
 
     /// Whether the hole is most of the time between the frames on both sides of skipped numbers.
@@ -43,7 +51,7 @@ impl HoleSpan {
         let (before, after) = (tap.frame(gap.before.pos).capture, tap.frame(gap.after.pos).capture);
         let within = before <= self.captures.0 && self.captures.1 <= after;
         let lasts = gap.after.time.since(gap.before.time).unwrap_or(i64::MAX);
-        within && self.times.1.saturating_sub(self.times.0) >= lasts / 2
+        within && (self.is_cut || self.times.1.saturating_sub(self.times.0) >= lasts / 2)
     }
 }
 
@@ -112,7 +120,10 @@ impl Unwatched {
         let mut said = String::new();
         if self.in_holes > 0 {
             let are = if self.in_holes == 1 { "is" } else { "are" };
-            said = format!(" {} of them {are} missing in a hole between two files.", self.in_holes);
+            said = format!(
+                " {} of them {are} missing in a hole between two files, or in the rest of one that is cut.",
+                self.in_holes
+            );
         }
         if self.leapt > 0 {
             said.push_str(&format!(

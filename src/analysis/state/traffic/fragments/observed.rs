@@ -36,6 +36,7 @@ impl Fragment<'_> {
             header_bytes: outer.header_bytes,
             l1_bytes: o.l1_bytes(),
             digest: o.digest,
+            flow: if o.class.user && matches!(outer.protocol, 6 | 17) { o.flow } else { NONE },
             first: (outer.fragment_offset == 0).then(|| Box::new(self.first(o))),
         }
     }
