@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn headers_that_count_are_clear() {
         let samples = |high: u64| -> Vec<IvSample> {
-            (1..5).map(|n| IvSample { sequence: n, octets: high << 32 | 0x4500_0100 + 3 * u64::from(n) }).collect()
+            (1..5).map(|n| IvSample { sequence: n, octets: (high << 32) | (0x4500_0100 + 3 * u64::from(n)) }).collect()
         };
         for (high, what) in [(0x0400_0002, "IPComp"), (0x003e_8140, "an MPLS label")] {
             assert_eq!(IvPattern::of(&samples(high)), IvPattern::Counter, "{what}");

@@ -117,13 +117,16 @@ impl<'e> EndFlows<'e> {
         may_be_unshown(lost, there, unshown, back)
     }
 
-    /// Whether the exit shows any packet of the way to the plain side.
-    fn shows_back(&self) -> bool {
+    /// SAs to the plain side, if the exit shows no packet of that way.
+    fn not_shown_back(&self) -> Vec<u32> {
         let (matched, _, only_exit) = self.sums(-1);
-        matched + only_exit > 0
-            || (0..).zip(&self.ends.flows).any(|(at, (_, flow))| {
-                flow.open + flow.elsewhere[1] > 0 && self.way(at).is_some_and(|(way, _)| way < 0)
-            })
+        let may_be = |(at, (_, flow)): (u32, &(FlowKey, FlowEnds))| {
+            flow.open + flow.elsewhere[1] > 0 && self.way(at).is_some_and(|(way, _)| way < 0)
+        };
+        if matched + only_exit > 0 || (0..).zip(&self.ends.flows).any(may_be) {
+            return Vec::new();
+        }
+        self.ways.iter().flatten().filter(|(way, _)| *way < 0).filter_map(|(_, sa)| *sa).collect()
     }
 
     /// The number of a flow that goes through several SAs, and all of them.
