@@ -7,7 +7,7 @@ mod missed;
 
 use std::collections::BTreeMap;
 
-use self::between::{Apart, Sighting};
+use self::between::{Apart, EndTime};
 use self::early::{Early, leave_repeated};
 pub(in crate::matching) use self::judge::may_be_unshown;
 pub(in crate::matching) use self::missed::PlainFrames;
@@ -190,7 +190,7 @@ impl EndToEnd {
 
     /// Pairs a packet of the near side with one of the far side that waits, or lets it wait.
     fn meet_exit(&mut self, identity: Identity, own: Waiting, read: Option<i64>) {
-        let sight = Sighting { ns: own.ns, far: false, usual: self.usual() };
+        let sight = EndTime { ns: own.ns, far: false, usual: self.usual() };
         match self.apart.take(&mut self.exit, identity, sight) {
             Some((other, more)) => {
                 leave_repeated(&mut self.exit, identity, (other, more));
@@ -212,7 +212,7 @@ impl EndToEnd {
 
     /// Pairs a packet of the far side with one of the near side that waits, or lets it wait.
     fn meet_plain(&mut self, identity: Identity, own: Waiting, read: Option<i64>) {
-        let sight = Sighting { ns: own.ns, far: true, usual: self.usual() };
+        let sight = EndTime { ns: own.ns, far: true, usual: self.usual() };
         match self.apart.take(&mut self.plain, identity, sight) {
             Some((other, more)) => {
                 leave_repeated(&mut self.plain, identity, (other, more));

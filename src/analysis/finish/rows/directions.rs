@@ -268,7 +268,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let bounds =
         range.map(|hidden| GoodputRange { goodput_min_bps: limit(hidden.least), goodput_max_bps: limit(hidden.most) });
     let (plain, if_no_tfc) = if range.is_some_and(|hidden| hidden.stated) { (bounds, None) } else { (None, bounds) };
-    let with_control = bits_per_second(sums.l1_bytes + sums.control_l1_bytes, ns);
+    let [l1_bps, with_control] = [0, sums.control_l1_bytes].map(|control| bits_per_second(sums.l1_bytes + control, ns));
     DirectionRate {
         tap: tap.name.clone(),
         direction: format!("{from} > {to}"),
@@ -277,7 +277,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         seconds: ns.map(|ns| ns as f64 / 1e9),
         frames: sums.frames,
         frames_per_s: per_second(sums.frames, ns),
-        l1_bps: bits_per_second(sums.l1_bytes, ns),
+        l1_bps,
         l1_with_control_bps: with_control,
         l2_bps: bits_per_second(sums.l2_bytes, ns),
         l3_bps: bits_per_second(sums.l3_bytes, ns).filter(|_| !unread && !is_without_ip(tap, direction)),
@@ -295,9 +295,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         peak: (!stepped && !direction.partly_trailed && !tap.clock.is_coarse(&direction.seen) && !doubtful)
             .then(|| peak(tap, direction, width))
             .flatten()
-            .filter(|peak| {
-                bits_per_second(sums.l1_bytes, ns).is_none_or(|mean| is_peak(peak, mean, sums.frames, width))
-            }),
+            .filter(|peak| l1_bps.is_none_or(|mean| is_peak(peak, mean, sums.frames, width))),
         basis: if stepped { TimeBasis::ClockStepped } else { TimeBasis::CaptureClock },
         l1_basis: if direction.assumed > 0 || direction.trailed { LengthBasis::Assumed } else { LengthBasis::Measured },
         sas: Vec::new(),

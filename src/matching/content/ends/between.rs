@@ -41,7 +41,7 @@ impl SeenContents {
 
 /// The time of a packet on one side.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sighting {
+pub(super) struct EndTime {
     pub(super) ns: i64,
     /// Whether it is the far side.
     pub(super) far: bool,
@@ -49,7 +49,7 @@ pub(super) struct Sighting {
     pub(super) usual: Option<i64>,
 }
 
-impl Sighting {
+impl EndTime {
     /// When the other side shows the packet, if the far one is so much later.
     fn of(self, (least, most): (i64, i64)) -> (i64, i64) {
         if self.far {
@@ -128,12 +128,7 @@ impl Apart {
     /// Takes the packet that waits on the other side and is the pair of this one, of which the other sight is so much `later` (negative: earlier) than
     /// this one as pairs without equals are. Of equal packets it is the first that may be: none overtakes another. One that is out of time waits on if equal
     /// packets were seen, for it may be one of those; so does any packet that is a second or more out.
-    pub(super) fn take(
-        &self,
-        queue: &mut Queue<Waiting>,
-        identity: Identity,
-        own: Sighting,
-    ) -> Option<(Waiting, bool)> {
+    pub(super) fn take(&self, queue: &mut Queue<Waiting>, identity: Identity, own: EndTime) -> Option<(Waiting, bool)> {
         let Some((around, (low, _))) =
             self.around().zip(self.tight()).map(|(wide, tight)| (own.of(wide), own.of(tight)))
         else {
