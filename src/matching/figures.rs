@@ -214,7 +214,7 @@ impl Matcher {
             let sa = self.tally.sa_of(lost);
             let guessed =
                 lost.hole.is_none() && !lost.refused || sa.is_some_and(|sa| self.are_holes_unnamed(sa, losses));
-            guessed && sa.is_some_and(|sa| doubtful.contains(&sa)) || gone.is_some_and(|gone| !gone.contains(lost.pos))
+            guessed && sa.is_some_and(|sa| doubtful.contains(&sa)) || gone.is_some_and(|gone| !gone.contains(lost))
         };
         let selected = || self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
         let hidden = selected().filter(is_doubtful).count() as u64;

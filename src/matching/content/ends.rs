@@ -190,7 +190,7 @@ impl EndToEnd {
 
     /// Pairs a packet of the near side with one of the far side that waits, or lets it wait.
     fn meet_exit(&mut self, identity: Identity, own: Waiting, read: Option<i64>) {
-        let sight = EndTime { ns: own.ns, far: false, usual: self.usual() };
+        let sight = EndTime { ns: own.ns, far: false, usual: self.usual(), way: self.way(&own) };
         match self.apart.take(&mut self.exit, identity, sight) {
             Some((other, more)) => {
                 leave_repeated(&mut self.exit, identity, (other, more));
@@ -212,7 +212,7 @@ impl EndToEnd {
 
     /// Pairs a packet of the far side with one of the near side that waits, or lets it wait.
     fn meet_plain(&mut self, identity: Identity, own: Waiting, read: Option<i64>) {
-        let sight = EndTime { ns: own.ns, far: true, usual: self.usual() };
+        let sight = EndTime { ns: own.ns, far: true, usual: self.usual(), way: self.way(&own) };
         match self.apart.take(&mut self.plain, identity, sight) {
             Some((other, more)) => {
                 leave_repeated(&mut self.plain, identity, (other, more));

@@ -122,3 +122,47 @@ fn new_hosts_in_a_hole_of_the_exit_are_not_lost() {
     let own = report("new-hosts", &trips, None);
     assert!(!says_lost_behind(&own), "{:#}", own["findings"]);
 }
+
+/// What comes from behind another gateway, which the exit does not show, proves nothing of its tap.
+#[test]
+fn a_third_site_does_not_make_the_exit_tap_miss_frames() {
+    let (mut trips, mut noise) = (trips_of(1_500, 67), Noise(69));
+    let gone = trips.iter_mut().filter(|trip| trip.there).skip(100).step_by(40);
+    gone.take(30).for_each(|trip| trip.shown[EXIT] = false);
+    for at in 0..1_000 {
+        let ns = START + u64::from(at) * GAP + GAP / 5;
+        let bytes = 40 + noise.below(900) as usize;
+        let frame = build::udp(FARTHER, NEAR, (20_005, 20_006), at as u16, &noise.bytes(bytes));
+        trips.push(Trip { there: false, at, ns, frame, shown: [true, true, false], spi: 0x3001, number: at + 1 });
+    }
+    trips.sort_by_key(|trip| trip.ns);
+    let own = report("third-site", &trips, None);
+    assert_eq!(lost(&own, "1001"), [Some(0), Some(30), Some(30)], "{:#}", own["findings"]);
+}
+
+/// A tap with a port, and a file, for each direction: what one file shows from before the exit's capture says nothing of the other.
+#[test]
+fn arrivals_are_known_by_their_time_in_whichever_file() {
+    let mut trips = trips_of(1_500, 71);
+    trips.iter_mut().filter(|trip| trip.at < 300).for_each(|trip| trip.shown[EXIT] = false);
+    let missed = trips.iter_mut().filter(|trip| trip.there).skip(400).step_by(20);
+    missed.take(40).for_each(|trip| trip.shown[TUNNEL] = false);
+    report("ports", &trips, None);
+    let dir = scratch("match-three-taps");
+    let ports = [true, false].map(|there| {
+        let own = trips.iter().filter(|trip| trip.there == there);
+        let frames: Vec<Out> = own
+            .map(|trip| {
+                let further = build::one_hop_further(&build::one_hop_further(&trip.frame));
+                let (ns, frame) = if there { (trip.ns, trip.frame.clone()) } else { (trip.ns + 200_000, further) };
+                Out::whole(ns, frame)
+            })
+            .collect();
+        write_file(&dir, &format!("ports-0-{there}.pcap"), &pcap(&frames, ETHERNET, Order::Little, Step::Nano))
+    });
+    let [tunnel, exit] = [TUNNEL, EXIT].map(|tap| dir.join(format!("ports-{tap}.pcap")));
+    for [first, second] in [[&ports[0], &ports[1]], [&ports[1], &ports[0]]] {
+        let own = json(first, &tunnel, &["--plain", word(second), "--exit", word(&exit)]);
+        assert_eq!(lost(&own, "1001")[0], None, "{:#}", own["findings"]);
+    }
+}

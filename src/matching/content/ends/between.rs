@@ -9,6 +9,7 @@ use super::{EndToEnd, Waiting};
 use crate::matching::content::identity::Identity;
 use crate::matching::content::queue::{Queue, Wanted};
 use crate::matching::limits::ON_ITS_WAY_NS;
+use crate::matching::packets::flows::FlowKey;
 use crate::matching::packets::reach::Reach;
 
 /// Contents of the latest pairs.
@@ -47,6 +48,8 @@ pub(super) struct EndTime {
     pub(super) far: bool,
     /// By how much the far side is usually later.
     pub(super) usual: Option<i64>,
+    /// Its way: above 0 to the far side, below 0 from there, 0 where that is not known.
+    pub(super) way: i64,
 }
 
 impl EndTime {
@@ -63,8 +66,9 @@ impl EndTime {
 /// How far apart the two sides show packets of which no other is equal.
 #[derive(Debug, Default)]
 pub(super) struct Apart {
-    /// Of most of them.
+    /// Of most of them, and of those of each way.
     usual: Reach,
+    ways: [Reach; 2],
     /// Content and difference of the others. If an equal packet comes later, such a pair may be wrong and is taken out.
     outlying: VecDeque<(u64, i64)>,
     seen: SeenContents,
@@ -78,8 +82,8 @@ impl Apart {
     /// Differences that nothing tells apart, in nanoseconds.
     const NEAR_NS: i64 = 100_000;
 
-    /// Takes in a pair; whether none of the latest was equal. `more`: an equal packet waits.
-    pub(super) fn add(&mut self, key: u64, later_ns: i64, more: bool) -> bool {
+    /// Takes in a pair of a way; whether none of the latest was equal. `more`: an equal packet waits.
+    pub(super) fn add(&mut self, key: u64, later_ns: i64, (more, way): (bool, i64)) -> bool {
         if self.seen.is_again(key) {
             self.outlying.retain(|(own, _)| *own != key);
             return false;
@@ -87,8 +91,9 @@ impl Apart {
         if more {
             return false;
         }
-        if self.around().is_some_and(|(least, most)| (least..=most).contains(&later_ns)) {
+        if self.around(way).is_some_and(|(least, most)| (least..=most).contains(&later_ns)) {
             self.usual.add(later_ns, true);
+            self.add_way(later_ns, way);
             return true;
         }
         self.outlying.push_back((key, later_ns));
@@ -99,6 +104,14 @@ impl Apart {
             self.begin();
         }
         true
+    }
+
+    /// Takes in a pair of a way, if it is usual.
+    pub(super) fn add_way(&mut self, later_ns: i64, way: i64) {
+        let is_usual = self.around(way).is_some_and(|(least, most)| (least..=most).contains(&later_ns));
+        if let Some(own) = way_index(way).and_then(|at| self.ways.get_mut(at)).filter(|_| is_usual) {
+            own.add(later_ns, true);
+        }
     }
 
     /// Takes the first pairs for usual ones, but for those that lie out.
@@ -118,9 +131,16 @@ impl Apart {
         }
     }
 
+    /// The differences of a way, where enough pairs tell it.
+    fn usual_of(&self, way: i64) -> Option<(i64, i64)> {
+        let own = way_index(way).and_then(|at| self.ways.get(at)).filter(|own| own.is_proved());
+        let (least, _, most) = own.unwrap_or(&self.usual).lately().filter(|_| self.usual.is_proved())?;
+        Some((least, most))
+    }
+
     /// Differences as usual lately, and a little beyond.
-    fn around(&self) -> Option<(i64, i64)> {
-        let (least, _, most) = self.usual.lately().filter(|_| self.usual.is_proved())?;
+    fn around(&self, way: i64) -> Option<(i64, i64)> {
+        let (least, most) = self.usual_of(way)?;
         let slack = most.saturating_sub(least).max(Self::NEAR_NS);
         Some((least.saturating_sub(slack), most.saturating_add(slack)))
     }
@@ -130,7 +150,7 @@ impl Apart {
     /// packets were seen, for it may be one of those; so does any packet that is a second or more out.
     pub(super) fn take(&self, queue: &mut Queue<Waiting>, identity: Identity, own: EndTime) -> Option<(Waiting, bool)> {
         let Some((around, (low, _))) =
-            self.around().zip(self.tight()).map(|(wide, tight)| (own.of(wide), own.of(tight)))
+            self.around(own.way).zip(self.tight(own.way)).map(|(wide, tight)| (own.of(wide), own.of(tight)))
         else {
             let wanted = own.usual.map_or(Wanted::Earliest, |usual| Wanted::Nearest(own.of((usual, usual)).0));
             return queue.take_if(identity, wanted, |waiting| waiting.ns, |_, _| true);
@@ -148,8 +168,8 @@ impl Apart {
     }
 
     /// Differences as usual lately, and hardly more.
-    fn tight(&self) -> Option<(i64, i64)> {
-        let (least, _, most) = self.usual.lately().filter(|_| self.usual.is_proved())?;
+    fn tight(&self, way: i64) -> Option<(i64, i64)> {
+        let (least, most) = self.usual_of(way)?;
         let slack = (most.saturating_sub(least) / 16).max(Self::NEAR_NS);
         Some((least.saturating_sub(slack), most.saturating_add(slack)))
     }
@@ -186,7 +206,23 @@ impl Apart {
     }
 }
 
+/// Which of the two ways a way is.
+const fn way_index(way: i64) -> Option<usize> {
+    match way {
+        1.. => Some(0),
+        0 => None,
+        ..0 => Some(1),
+    }
+}
+
 impl EndToEnd {
+    /// The way of a packet's flow, by the times to live of its pairs so far.
+    pub(super) fn way(&mut self, packet: &Waiting) -> i64 {
+        let key = FlowKey { src: packet.src, dst: packet.dst, protocol: packet.protocol };
+        let flow = self.numbers.get(key).and_then(|at| self.flows.get(at as usize));
+        flow.map_or(0, |(_, flow)| flow.balance.signum())
+    }
+
     /// By how much the far timestamps are usually later, where enough packets without equals say so.
     pub(super) fn usual(&self) -> Option<i64> {
         let own = if self.apart.is_proved() { &self.apart.usual } else { &self.reach };

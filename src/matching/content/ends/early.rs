@@ -1,6 +1,10 @@
 //! The first pairs, until packets without equals tell how far apart the two sides show one. Which of several equal packets is the pair of another is not
 //! known before: one capture may begin later, and lack the first of them.
 
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
 use super::{EndToEnd, Waiting};
 use crate::matching::content::identity::Identity;
 use crate::matching::content::queue::Queue;
@@ -33,7 +37,8 @@ impl EndToEnd {
         let later_ns = exit.ns.saturating_sub(plain.ns);
         self.ahead.get_or_insert(later_ns);
         self.reach.add(later_ns, !more);
-        let is_single = self.apart.add(identity.key, later_ns, more);
+        let way = plain.ttl.cmp(&exit.ttl) as i64;
+        let is_single = self.apart.add(identity.key, later_ns, (more, way));
         if self.early.over {
             let timed = if self.apart.is_proved() { is_single } else { !more };
             return self.count(plain, exit, (more, timed));
@@ -59,6 +64,11 @@ impl EndToEnd {
         exit.sort_unstable_by_key(order);
         self.reach = Reach::default();
         self.apart.forget_contents();
+        let mut seen: HashMap<u64, u32, FixedState> = HashMap::default();
+        pairs.iter().for_each(|pair| *seen.entry(pair.identity.key).or_default() += 1);
+        for pair in pairs.iter().filter(|pair| !pair.more && seen.get(&pair.identity.key) == Some(&1)) {
+            self.apart.add_way(pair.exit.ns.saturating_sub(pair.plain.ns), pair.plain.ttl.cmp(&pair.exit.ttl) as i64);
+        }
         // A packet comes when all are there that may be its pair.
         let (least, _) = self.reach();
         let mut plain = plain.into_iter().peekable();

@@ -109,8 +109,12 @@ impl EndToEnd {
     pub(super) fn doubt_repeats(&mut self) {
         let lasts = self.near.first.map_or(0, |first| self.near.latest.saturating_sub(first));
         let mut doubtful = BTreeSet::new();
+        // Those that were missing in a silence are counted since it was judged.
+        let mut listed: BTreeMap<u32, u64> = BTreeMap::new();
+        self.gone.iter().filter(|gone| gone.repeats).for_each(|gone| *listed.entry(gone.flow).or_default() += 1);
         for (at, (_, flow)) in (0..).zip(&mut self.flows) {
             let [plain, exit] = flow.only_repeats;
+            let plain = plain.max(listed.get(&at).copied().unwrap_or(0));
             let apart = flow.reach.ever().map_or(0, |(least, most)| most.saturating_sub(least));
             let spacing = lasts / i64::try_from(flow.repeats.max(1)).unwrap_or(i64::MAX);
             if plain + exit > 0 && apart >= spacing {
@@ -164,14 +168,39 @@ impl EndToEnd {
         self.leave_open(&doubtful);
     }
 
+    /// Flows of which one side shows longer packets than the other: a gateway between the taps fragments them.
+    fn divided(&self) -> BTreeSet<u32> {
+        /// Of the packets that one side alone shows, so many in OF are longer than all that the other does.
+        const MOST: u64 = 3;
+        const OF: u64 = 4;
+        let mut longest: BTreeMap<(u32, bool), u32> = BTreeMap::new();
+        for (flow, bytes, exit) in self.sizes.keys() {
+            let own = longest.entry((*flow, *exit)).or_default();
+            *own = (*own).max(*bytes);
+        }
+        let mut counts: BTreeMap<(u32, bool), (u64, u64)> = BTreeMap::new();
+        for ((flow, bytes, exit), count) in &self.sizes {
+            let (longer, all) = counts.entry((*flow, *exit)).or_default();
+            let other = longest.get(&(*flow, !*exit)).is_some_and(|longest| bytes > longest);
+            (*longer, *all) = (*longer + if other { *count } else { 0 }, *all + *count);
+        }
+        let is_divided = |((flow, exit), (longer, all)): (&(u32, bool), &(u64, u64))| {
+            // Each is at least two fragments, some of which may be lost.
+            let parts = counts.get(&(*flow, !*exit)).map_or(0, |(_, all)| *all);
+            (*longer > 0 && longer * OF >= all * MOST && parts > *longer).then_some(*flow)
+        };
+        counts.iter().filter_map(is_divided).collect()
+    }
+
     /// Leaves open how many packets were lost on their way to a tap that does not show packets of the other way which the tap behind it shows: those
     /// passed it, so that it shows a part of the traffic, or its capture misses frames.
     pub(super) fn doubt_unshown(&mut self) {
         let balances = self.balances();
         let way = |key: &FlowKey| balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum();
+        let divided = self.divided();
         let sums = |own: i64| {
-            let flows = self.flows.iter().filter(|(key, _)| way(key) == own).map(|(_, flow)| flow);
-            flows.fold((0_u64, 0_u64, 0_u64), |(matched, plain, exit), flow| {
+            let flows = (0..).zip(&self.flows).filter(|(at, (key, _))| way(key) == own && !divided.contains(at));
+            flows.map(|(_, (_, flow))| flow).fold((0_u64, 0_u64, 0_u64), |(matched, plain, exit), flow| {
                 (matched + flow.matched, plain + flow.only_plain, exit + flow.only_exit)
             })
         };

@@ -7,28 +7,29 @@ use foldhash::fast::FixedState;
 use super::{EndToEnd, Gone, OpenEnd, Waiting};
 use crate::matching::limits::{MAX_LOST, MAX_MISSED};
 use crate::matching::measure::silence::Expected;
+use crate::matching::packets::ledger::Lost;
 use crate::model::FramePos;
 
-/// Frames of the plain side: some, and all up to one and from one on.
+/// Frames of the plain side: some, and all up to a time and from one on.
 #[derive(Clone, Debug, Default)]
 pub(in crate::matching) struct PlainFrames {
     frames: HashSet<FramePos, FixedState>,
-    until: Option<FramePos>,
-    from: Option<FramePos>,
+    until: Option<i64>,
+    from: Option<i64>,
 }
 
 impl PlainFrames {
-    pub(in crate::matching) fn contains(&self, pos: FramePos) -> bool {
-        self.until.is_some_and(|until| pos <= until)
-            || self.from.is_some_and(|from| pos >= from)
-            || self.frames.contains(&pos)
+    pub(in crate::matching) fn contains(&self, lost: &Lost) -> bool {
+        let is_beyond =
+            |ns: i64| self.until.is_some_and(|until| ns <= until) || self.from.is_some_and(|from| ns >= from);
+        lost.time.ns().is_some_and(is_beyond) || self.frames.contains(&lost.pos)
     }
 }
 
 impl EndToEnd {
     /// Whether the far side says what became of a packet of the plain one, where not too many are untold.
-    pub(in crate::matching) fn tells_of(&self, pos: FramePos) -> bool {
-        !self.untold.contains(pos)
+    pub(in crate::matching) fn tells_of(&self, lost: &Lost) -> bool {
+        !self.untold.contains(lost)
     }
 
     /// A packet of the plain side that the far one did not show; `repeats`: earlier ones were equal.
@@ -36,11 +37,11 @@ impl EndToEnd {
         let (least, most) = self.reach();
         let from = self.far.first.map_or(i64::MAX, |first| first.saturating_sub(least));
         if packet.ns < from {
-            self.untold.until = self.untold.until.max(Some(packet.pos));
+            self.untold.until = self.untold.until.max(Some(packet.ns));
             return self.beyond(packet);
         }
         if packet.ns.saturating_add(most) > self.far.latest {
-            self.untold.from = Some(self.untold.from.map_or(packet.pos, |own| own.min(packet.pos)));
+            self.untold.from = Some(self.untold.from.map_or(packet.ns, |own| own.min(packet.ns)));
             return self.beyond(packet);
         }
         let Waiting { pos, ns, bytes, .. } = *packet;

@@ -103,23 +103,25 @@ impl<'e> EndFlows<'e> {
         all.iter().filter(|(way, sa, _)| is_elsewhere(*way, *sa)).map(|(_, sa, _)| *sa).collect()
     }
 
-    /// Packets of a way: those that both plaintext sides showed, the plain one only, and the exit only.
-    fn sums(&self, own: i8) -> (u64, u64, u64) {
-        let flows = (0..).zip(&self.ends.flows).filter(|(at, _)| self.way(*at).is_some_and(|(way, _)| way == own));
+    /// Packets of a way: those that both plaintext sides showed, the plain one only, and the exit only. SAs to a gateway of whose traffic the exit shows none
+    /// are left out.
+    fn sums(&self, own: i8, elsewhere: &BTreeSet<u32>) -> (u64, u64, u64) {
+        let is_own = |(way, sa): (i8, Option<u32>)| way == own && sa.is_none_or(|sa| !elsewhere.contains(&sa));
+        let flows = (0..).zip(&self.ends.flows).filter(|(at, _)| self.way(*at).is_some_and(is_own));
         flows.fold((0, 0, 0), |(matched, plain, exit), (_, (_, flow))| {
             (matched + flow.matched, plain + flow.only_plain, exit + flow.only_exit)
         })
     }
 
     /// Whether what did not reach the exit may have passed its tap unseen: it did not show as many packets that came out of the tunnel at the plain tap.
-    fn unshown(&self) -> bool {
-        let ((there, lost, _), (back, unshown, _)) = (self.sums(1), self.sums(-1));
+    fn unshown(&self, elsewhere: &BTreeSet<u32>) -> bool {
+        let ((there, lost, _), (back, unshown, _)) = (self.sums(1, elsewhere), self.sums(-1, elsewhere));
         may_be_unshown(lost, there, unshown, back)
     }
 
     /// SAs to the plain side, if the exit shows no packet of that way.
     fn not_shown_back(&self) -> Vec<u32> {
-        let (matched, _, only_exit) = self.sums(-1);
+        let (matched, _, only_exit) = self.sums(-1, &BTreeSet::new());
         let may_be = |(at, (_, flow)): (u32, &(FlowKey, FlowEnds))| {
             flow.open + flow.elsewhere[1] > 0 && self.way(at).is_some_and(|(way, _)| way < 0)
         };
@@ -151,7 +153,7 @@ impl EndLosses {
         let ends = flows.ends;
         let mut own = Self { in_ticks: ends.hides_in_ticks(), not_arrived: ends.not_arrived(), ..Self::default() };
         own.elsewhere = flows.elsewhere();
-        let unshown = flows.unshown();
+        let unshown = flows.unshown(&own.elsewhere);
         let mut unassigned: BTreeMap<i8, u64> = BTreeMap::new();
         for (at, (key, flow)) in (0..).zip(&ends.flows) {
             let Some((way, sa)) = flows.way(at) else { continue };
@@ -265,7 +267,7 @@ impl EndLosses {
     /// Takes in the packets that only the plain side showed; those that are not `unpaired` were in the tunnel.
     fn gone(&mut self, flows: &EndFlows<'_>, unpaired: &HashSet<FramePos, FixedState>) {
         let mut behind = Counts::default();
-        let unshown = flows.unshown();
+        let unshown = flows.unshown(&self.elsewhere);
         for gone in flows.ends.gone.iter().filter(|_| !unshown) {
             let Some((1, Some(sa))) = flows.way(gone.flow) else { continue };
             if self.elsewhere.contains(&sa) {
@@ -292,10 +294,10 @@ impl EndLosses {
         let Some(not_arrived) = &self.not_arrived else { return };
         let mut before = Counts::default();
         for lost in lost {
-            if let Some(sa) = flows.tally.flow_sa.get(&lost.flow).filter(|_| !not_arrived.contains(lost.pos)) {
+            if let Some(sa) = flows.tally.flow_sa.get(&lost.flow).filter(|_| !not_arrived.contains(lost)) {
                 *self.arrived.entry(*sa).or_default() += 1;
             }
-            if let Some(sa) = flows.tally.sa_of(lost).filter(|_| flows.ends.tells_of(lost.pos)) {
+            if let Some(sa) = flows.tally.sa_of(lost).filter(|_| flows.ends.tells_of(lost)) {
                 *before.0.entry(sa).or_default() += 1;
                 *before.1.entry((sa, lost.bytes)).or_default() += 1;
             }

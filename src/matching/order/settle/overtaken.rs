@@ -85,8 +85,10 @@ impl Lane {
                 (other.mapping, other.esp) == (own.mapping, own.esp)
                     && other.item.ns.saturating_sub(own.item.ns).saturating_abs() <= late
             };
-            let fitting: Vec<usize> =
-                plain.iter().enumerate().filter(|(_, (item, _))| fits(item)).map(|(at, _)| at).collect();
+            // What passed before the plain capture began, or after it ended, has no counterpart there, however near the first or last packets are.
+            let may_be = ledger.covers_tunnel(own.item.sa, own.item.ns);
+            let waiting = plain.iter().enumerate().filter(|_| may_be);
+            let fitting: Vec<usize> = waiting.filter(|(_, (item, _))| fits(item)).map(|(at, _)| at).collect();
             let rivals = if fitting.is_empty() { 0 } else { tunnelled.iter().filter(alike).count() };
             let old = is_old(&own.item);
             // Later packets may belong to what waits: as many of both sides are each other.
