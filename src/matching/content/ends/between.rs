@@ -243,6 +243,13 @@ impl EndToEnd {
 
     /// A packet of the near side waits no longer: an equal one of the far side that waits, too, is its pair, unless others show that it is another.
     pub(super) fn leave_plain(&mut self, (identity, packet): (Identity, Waiting)) {
+        let (least, most) = self.reach();
+        let is_beyond = self.far.first.is_some_and(|first| packet.ns.saturating_add(most) < first)
+            || packet.ns.saturating_add(least) > self.far.latest;
+        if is_beyond && self.apart.knows(identity) {
+            // Those that were shown take what waits.
+            return self.only_plain(&packet, true);
+        }
         let due = self.usual().map(|later| packet.ns.saturating_add(later));
         let fits = |other: &Waiting, _| !self.apart.is_another(identity, other.ns.saturating_sub(packet.ns));
         let wanted = due.map_or(Wanted::Earliest, Wanted::Nearest);
