@@ -166,3 +166,21 @@ fn arrivals_are_known_by_their_time_in_whichever_file() {
         assert_eq!(lost(&own, "1001")[0], None, "{:#}", own["findings"]);
     }
 }
+
+/// Hosts of another network behind the far gateway send logs through the same SA: that the exit never shows them is no fault of its tap.
+#[test]
+fn hosts_of_another_network_do_not_make_the_exit_tap_miss_frames() {
+    let (mut trips, mut noise) = (trips_of(1_500, 73), Noise(75));
+    let gone = trips.iter_mut().filter(|trip| trip.there).skip(100).step_by(40);
+    gone.take(30).for_each(|trip| trip.shown[EXIT] = false);
+    for at in (0..1_500).step_by(30) {
+        let bytes = 40 + noise.below(900) as usize;
+        let frame = build::udp(OTHER_FAR, NEAR, (514, 514), at as u16, &noise.bytes(bytes));
+        let ns = START + u64::from(at) * GAP + GAP / 5;
+        trips.push(Trip { there: false, at, ns, frame, shown: [true, true, false], spi: 0x2001, number: 0 });
+    }
+    trips.sort_by_key(|trip| trip.ns);
+    (1..).zip(trips.iter_mut().filter(|trip| !trip.there)).for_each(|(number, trip)| trip.number = number);
+    let own = report("another-network", &trips, None);
+    assert_eq!(lost(&own, "1001"), [Some(0), Some(30), Some(30)], "{:#}", own["findings"]);
+}

@@ -26,6 +26,13 @@ impl PlainFrames {
     }
 }
 
+impl Gone {
+    /// Whether it was expected at the far tap while that showed no frame.
+    pub(in crate::matching) const fn is_in_silence(&self) -> bool {
+        self.silence.is_some()
+    }
+}
+
 impl EndToEnd {
     /// Whether the far side says what became of a packet of the plain one, where not too many are untold.
     pub(in crate::matching) fn tells_of(&self, lost: &Lost) -> bool {

@@ -116,7 +116,21 @@ impl<'e> EndFlows<'e> {
     /// Whether what did not reach the exit may have passed its tap unseen: it did not show as many packets that came out of the tunnel at the plain tap.
     fn unshown(&self, elsewhere: &BTreeSet<u32>) -> bool {
         let ((there, lost, _), (back, unshown, _)) = (self.sums(1, elsewhere), self.sums(-1, elsewhere));
-        may_be_unshown(lost, there, unshown, back)
+        may_be_unshown(lost, there, unshown.saturating_sub(self.from_elsewhere(elsewhere)), back)
+    }
+
+    /// Packets that came out of the tunnel at the plain tap, of hosts that the exit never shows, while it shows other frames: they are in another network.
+    fn from_elsewhere(&self, elsewhere: &BTreeSet<u32>) -> u64 {
+        let shown = self.ends.flows.iter().filter(|(_, flow)| flow.matched + flow.only_exit > 0);
+        let shown: HashSet<Address, FixedState> = shown.flat_map(|(key, _)| [key.src, key.dst]).collect();
+        let is_own = |(way, sa): (i8, Option<u32>)| way < 0 && sa.is_none_or(|sa| !elsewhere.contains(&sa));
+        let strange: BTreeMap<u32, u64> = (0..)
+            .zip(&self.ends.flows)
+            .filter(|(at, (key, _))| self.way(*at).is_some_and(is_own) && !shown.contains(&key.src))
+            .map(|(at, (_, flow))| (at, flow.only_plain))
+            .collect();
+        let in_silence = self.ends.gone.iter().filter(|gone| gone.is_in_silence() && strange.contains_key(&gone.flow));
+        strange.values().sum::<u64>().saturating_sub(in_silence.count() as u64)
     }
 
     /// SAs to the plain side, if the exit shows no packet of that way.
