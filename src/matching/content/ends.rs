@@ -51,10 +51,10 @@ pub(in crate::matching) enum OpenEnd {
     Silent,
     /// They repeat others.
     Repeated,
-    /// They are equal to others.
-    Equal,
     /// They are equal to others that follow each other as fast as delays differ.
     Close,
+    /// They are equal to others.
+    Equal,
     /// The other side shows other packets in their place, or none of any flow.
     Changed,
     /// The tap that lacks them did not show as many others that passed it, as the other one proves.

@@ -138,6 +138,11 @@ impl Apart {
         Some((least, most))
     }
 
+    /// Least and greatest difference of a way, where enough pairs tell it.
+    pub(super) fn ever_of(&self, way: i64) -> Option<(i64, i64)> {
+        way_index(way).and_then(|at| self.ways.get(at)).filter(|own| own.is_proved())?.ever()
+    }
+
     /// Differences as usual lately, and a little beyond.
     fn around(&self, way: i64) -> Option<(i64, i64)> {
         let (least, most) = self.usual_of(way)?;

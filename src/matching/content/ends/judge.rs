@@ -115,7 +115,8 @@ impl EndToEnd {
         for (at, (_, flow)) in (0..).zip(&mut self.flows) {
             let [plain, exit] = flow.only_repeats;
             let plain = plain.max(listed.get(&at).copied().unwrap_or(0));
-            let apart = flow.reach.ever().map_or(0, |(least, most)| most.saturating_sub(least));
+            let reach = self.apart.ever_of(flow.balance).or_else(|| flow.reach.ever());
+            let apart = reach.map_or(0, |(least, most)| most.saturating_sub(least));
             let spacing = lasts / i64::try_from(flow.repeats.max(1)).unwrap_or(i64::MAX);
             if plain + exit > 0 && apart >= spacing {
                 flow.open += plain.min(flow.only_plain) + exit.min(flow.only_exit);
