@@ -116,11 +116,11 @@ impl<'e> EndFlows<'e> {
     /// Whether what did not reach the exit may have passed its tap unseen: it did not show as many packets that came out of the tunnel at the plain tap.
     fn unshown(&self, elsewhere: &BTreeSet<u32>) -> bool {
         let ((there, lost, _), (back, unshown, _)) = (self.sums(1, elsewhere), self.sums(-1, elsewhere));
-        may_be_unshown(lost, there, unshown.saturating_sub(self.from_elsewhere(elsewhere)), back)
+        may_be_unshown(lost, there, unshown.saturating_sub(self.of_another_network(elsewhere)), back)
     }
 
     /// Packets that came out of the tunnel at the plain tap, of hosts that the exit never shows, while it shows other frames: they are in another network.
-    fn from_elsewhere(&self, elsewhere: &BTreeSet<u32>) -> u64 {
+    fn of_another_network(&self, elsewhere: &BTreeSet<u32>) -> u64 {
         let shown = self.ends.flows.iter().filter(|(_, flow)| flow.matched + flow.only_exit > 0);
         let shown: HashSet<Address, FixedState> = shown.flat_map(|(key, _)| [key.src, key.dst]).collect();
         let is_own = |(way, sa): (i8, Option<u32>)| way < 0 && sa.is_none_or(|sa| !elsewhere.contains(&sa));
