@@ -58,6 +58,23 @@ fn trips_of(packets: u32, seed: u64) -> Vec<Trip> {
     all
 }
 
+/// A heartbeat: a packet that is equal to others.
+fn beat() -> Vec<u8> {
+    build::udp(NEAR, FAR, (20_003, 20_004), 1, &[0; 100])
+}
+
+/// Packets both ways, and every so many of them one to the far side that is equal to the others of its kind.
+fn with_beats(packets: u32, every: u32, seed: u64) -> Vec<Trip> {
+    let mut trips = trips_of(packets, seed);
+    for at in (0..packets).step_by(every as usize) {
+        let ns = START + u64::from(at) * GAP + GAP / 3;
+        trips.push(Trip { there: true, at, ns, frame: beat(), shown: [true; 3], spi: 0x1001, number: 0 });
+    }
+    trips.sort_by_key(|trip| trip.ns);
+    (1..).zip(trips.iter_mut().filter(|trip| trip.there)).for_each(|(number, trip)| trip.number = number);
+    trips
+}
+
 /// The report on what the taps show, each packet 100 us further on at each of them. Packets of the tunnel that were `sent_again`: from the first
 /// one, and how many nanoseconds later.
 fn report(name: &str, trips: &[Trip], sent_again: Option<(usize, u64)>) -> Value {
@@ -336,27 +353,16 @@ fn heartbeats_hide_no_losses() {
 #[test]
 fn heartbeats_are_taken_for_no_later_ones() {
     const PACKETS: u32 = 4_000;
-    let beat = build::udp(NEAR, FAR, (20_003, 20_004), 1, &[0; 100]);
-    let is_beat = |trip: &Trip| trip.there && trip.frame == beat;
-    let with_beats = |every: u32| {
-        let mut trips = trips_of(PACKETS, 35);
-        for at in (0..PACKETS).step_by(every as usize) {
-            let ns = START + u64::from(at) * GAP + GAP / 3;
-            trips.push(Trip { there: true, at, ns, frame: beat.clone(), shown: [true; 3], spi: 0x1001, number: 0 });
-        }
-        trips.sort_by_key(|trip| trip.ns);
-        (1..).zip(trips.iter_mut().filter(|trip| trip.there)).for_each(|(number, trip)| trip.number = number);
-        trips
-    };
+    let is_beat = |trip: &Trip| trip.there && trip.frame == beat();
     for every in [2, 10, 50] {
-        let mut hole = with_beats(every);
+        let mut hole = with_beats(PACKETS, every, 35);
         hole.iter_mut().filter(|trip| (1_500..1_700).contains(&trip.at)).for_each(|trip| trip.shown[EXIT] = false);
         let own = report(&format!("beats-hole-{every}"), &hole, None);
         let codes: Vec<&str> = items(&own, "findings").iter().map(|finding| text(finding, "code")).collect();
         assert!(!codes.contains(&"match-loss-behind"), "{every}: {:#}", own["findings"]);
         assert!(lost(&own, "1001")[2].is_none_or(|lost| lost == 0), "{every}: {:#}", own["directions"]);
 
-        let mut gone = with_beats(every);
+        let mut gone = with_beats(PACKETS, every, 35);
         let beats = gone.iter_mut().filter(|trip| is_beat(trip) && trip.at >= 600);
         beats.take(5).for_each(|trip| trip.shown[EXIT] = false);
         let own = report(&format!("beats-lost-{every}"), &gone, None);

@@ -93,7 +93,7 @@ fn drifting(both: &Both, [reference, place]: [Place; 2], gap: i64) -> Option<Clo
 /// Of so many packets one is as fast as those that meet an idle device.
 const AGREE_OF: usize = 100;
 
-/// Packets at both of two taps that are told apart by their content.
+/// Packets that two taps both show, paired by their content.
 fn by_content(seen: &[(Place, At)], from: Place, to: Place) -> Option<Vec<MetPacket>> {
     let at = |place: Place| seen.iter().find(|(own, _)| *own == place).map(|(_, at)| at);
     let (here, there) = (at(from)?, at(to)?);

@@ -2,19 +2,6 @@
 
 use super::*;
 
-/// Packets both ways, and every so many of them one to the far side that is equal to the others of its kind.
-fn with_beats(packets: u32, every: u32, seed: u64) -> Vec<Trip> {
-    let beat = build::udp(NEAR, FAR, (20_003, 20_004), 1, &[0; 100]);
-    let mut trips = trips_of(packets, seed);
-    for at in (0..packets).step_by(every as usize) {
-        let ns = START + u64::from(at) * GAP + GAP / 3;
-        trips.push(Trip { there: true, at, ns, frame: beat.clone(), shown: [true; 3], spi: 0x1001, number: 0 });
-    }
-    trips.sort_by_key(|trip| trip.ns);
-    (1..).zip(trips.iter_mut().filter(|trip| trip.there)).for_each(|(number, trip)| trip.number = number);
-    trips
-}
-
 fn says_lost_behind(report: &Value) -> bool {
     items(report, "findings").iter().any(|finding| text(finding, "code") == "match-loss-behind")
 }

@@ -177,7 +177,7 @@ impl<'p> Train<'p> {
         self.pieces.iter().find_map(|piece| piece.first.as_deref())
     }
 
-    /// What stands for the flow of its fragments, if none of them shows what the packet carries.
+    /// The flow under which its fragments are counted where the first of them, with the ports, is missing.
     pub(in crate::analysis) fn headless(&self) -> u32 {
         let flow = self.pieces.first().map_or(NONE, |piece| piece.flow);
         if flow < MAX_FLOWS as u32 { headless_of(flow) } else { NONE }

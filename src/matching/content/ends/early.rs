@@ -10,7 +10,7 @@ use crate::matching::content::identity::Identity;
 use crate::matching::content::queue::Queue;
 use crate::matching::packets::reach::Reach;
 
-/// Pairs that are held back at most; if nothing is told by then, equal packets are paired as they come.
+/// The most pairs that are held back. If the delay is not known by then, equal packets are paired as they come.
 const MOST: usize = 1 << 14;
 
 /// A pair that may be taken back.

@@ -171,7 +171,7 @@ impl EndToEnd {
 
     /// Flows of which one side shows longer packets than the other: a gateway between the taps fragments them.
     fn divided(&self) -> BTreeSet<u32> {
-        /// Of the packets that one side alone shows, so many in OF are longer than all that the other does.
+        /// A flow counts as fragmented where MOST of OF packets that only one side shows are longer than any that only the other side shows.
         const MOST: u64 = 3;
         const OF: u64 = 4;
         let mut longest: BTreeMap<(u32, bool), u32> = BTreeMap::new();

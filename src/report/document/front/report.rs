@@ -127,7 +127,7 @@ fn lost(report: &Report) -> Option<Lost<'_>> {
 fn is_excused(report: &Report, tap: &str) -> bool {
     /// Codes of what explains them.
     const OTHERWISE: [&str; 5] = ["capture-hole", "capture-cut", "capture-damaged", "capture-drops", "sequence-jump"];
-    /// One in so many is a large loss.
+    /// A loss of one packet in this many, or more, is large.
     const LARGE: u64 = 100;
     let is_large = |finding: &Finding| {
         let sa = report.sas.iter().find(|sa| *sa.tap == *tap && finding.sa.as_ref().is_some_and(|own| *own == sa.id));

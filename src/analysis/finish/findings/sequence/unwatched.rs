@@ -25,7 +25,7 @@ const FASTER: i128 = 10;
 pub(super) struct HoleSpan {
     captures: (u32, u32),
     times: (i64, i64),
-    /// Whether the file before it is not complete: whatever its length, frames are missing.
+    /// Whether the file before it was cut or damaged. Then frames are missing, even where the pause between the files is short.
     is_cut: bool,
 }
 
