@@ -41,7 +41,7 @@ impl AtDevice {
             }
             left.iter_mut().zip(out).for_each(|(own, out)| own.out = out);
         }
-        // Whatever it is that left, it is no faster than any packet that is known.
+        // No packet takes less time than the fastest of those that both places show.
         let all = 0..row.t.len();
         let both = all.filter(|i| row.times(stage, *i) != MISSING && row.times(stage + 1, *i) != MISSING);
         let least = both.map(|i| row.times(stage + 1, i) - row.times(stage, i)).min().unwrap_or(0);
@@ -80,7 +80,7 @@ mod tests {
     use crate::model::trials::Direction;
     use crate::trials::read::Place;
 
-    /// Equal lengths at the tap between, and contents at the ends: whatever one queue would have let through, what came out is known.
+    /// The ends are paired by content, so it is known what came out: a queue that is guessed from equal lengths at the tap between does not change it.
     #[test]
     fn what_content_tells_no_queue_changes() {
         let places = [Place::Near, Place::Middle, Place::Far];
