@@ -5,11 +5,13 @@ mod for_gateway;
 mod left_over;
 mod let_through;
 mod offloaded;
+mod past;
 mod proved;
 
 use std::collections::BTreeMap;
 
 pub(super) use self::left_over::LeftOver;
+use self::past::hardly_found;
 use crate::matching::Matcher;
 use crate::matching::content::alike::FARTHEST_ALIKE;
 use crate::matching::measure::clock::{Basis, Clock};
@@ -103,20 +105,6 @@ fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64)
         return Some(doubt::equal_at_an_edge(edge));
     }
     repeated(again, missed)
-}
-
-/// Why a loss is not known where its packets are of flows of which hardly any other was found, or of a kind that is not compared.
-fn hardly_found(at: u32, sa: &SaTally, missed: u64, losses: &Losses) -> Option<Undetermined> {
-    if let Some(count) = losses.sparse.get(&at) {
-        return Some(doubt::sparse(*count));
-    }
-    // Beside traffic past the tunnel a wrong pair may be all that was found of a flow.
-    let hardly = losses.hardly.get(&at).copied().filter(|_| sa.is_by_order() && losses.in_no_sa > missed);
-    if let Some(count) = hardly.filter(|count| are_more_than_few(*count, missed)) {
-        return Some(doubt::sparse(count));
-    }
-    let customers = losses.customers.get(&at).copied().filter(|count| are_more_than_few(*count, sa.alone));
-    customers.map(doubt::customers)
 }
 
 /// Whether packets that contradict a loss are more than an edge or a stray pair explains.

@@ -13,7 +13,7 @@ mod unpaired;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::matching) use self::flows::{
-    customers, gone, left_out, let_through, offloaded, refused, shared, sparse, strange, unserved,
+    customers, gone, left_out, let_through, offloaded, refused, shared, sparse, strange, strayed, unserved,
 };
 pub(in crate::matching) use self::reasons::{
     adrift, arrived, beside_silence, between, beyond, equal_at_an_edge, equal_on_both_sides, far_apart, fitting,

@@ -41,6 +41,8 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) sparse: BTreeMap<u32, u64>,
     /// Packets without counterpart of flows of which hardly any was found, by SA: one pair that is wrong makes such a flow seem to be in the tunnel.
     pub(in crate::matching) hardly: BTreeMap<u32, u64>,
+    /// Pairs of flows that go past the tunnel, by SA: each may have taken the place of a packet that has no counterpart then.
+    pub(in crate::matching) strayed: BTreeMap<u32, u64>,
     /// Packets that the hosts behind the gateways had put into ESP or AH themselves, in flows that were not compared by order, whose lengths fit packets
     /// out of the tunnel without counterpart; by SA.
     pub(in crate::matching) customers: BTreeMap<u32, u64>,
@@ -82,6 +84,11 @@ impl Losses {
         }
         let others = flows.iter().filter(|(flow, _)| !flows.is_selected(*flow));
         losses.in_no_sa = others.map(|(_, counts)| counts.unmatched + counts.aside + counts.uncovered).sum();
+        for (flow, counts) in flows.iter().filter(|(flow, counts)| counts.matched > 0 && !flows.is_selected(*flow)) {
+            if let Some(sa) = tally.flow_sa.get(&flow) {
+                *losses.strayed.entry(*sa).or_default() += counts.matched;
+            }
+        }
         for (flow, counts) in flows.iter().filter(|(flow, _)| flows.is_sparse(*flow)) {
             if let Some(sa) = tally.flow_sa.get(&flow) {
                 *losses.sparse.entry(*sa).or_default() += counts.unmatched;

@@ -86,6 +86,20 @@ pub(in crate::matching) fn sparse(missed: u64) -> Undetermined {
     }
 }
 
+/// Pairs of flows that go past the tunnel, beside plaintext packets without counterpart.
+pub(in crate::matching) fn strayed(pairs: u64, missed: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{pairs} packets in the tunnel were paired with packets of flows that go past it, for want of others, and {missed} plaintext packets have \
+             no counterpart: they may be each other"
+        )
+        .into(),
+        decide: "keys of the SA, a capture of the tunnel's traffic alone, or the counters of the gateway".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Packets that hosts behind the gateways had encrypted themselves.
 pub(in crate::matching) fn customers(count: u64) -> Undetermined {
     Undetermined {
