@@ -108,12 +108,13 @@ impl SaTally {
         order > content + decrypted
     }
 
-    /// Whether holes in the numbers do not name the `missed` packets: nearly all pairs are guesses, or packets of both sides are left over.
+    /// Whether holes in the numbers do not name the `missed` packets: nearly all pairs are guesses, times contradict more than a few, or packets of both
+    /// sides are left over.
     pub(in crate::matching) fn has_unnamed_holes(&self, missed: u64) -> bool {
         /// Packets that are no stray, and the pairs that need not be guesses, as 1 in N.
         const FEW: u64 = 2;
         const OF: u64 = 8;
-        self.guessed * OF > self.matched * (OF - 1) || self.alone.min(missed) > FEW
+        self.guessed * OF > self.matched * (OF - 1) || self.is_untimely() || self.alone.min(missed) > FEW
     }
 
     /// Whether most packets have equals.
