@@ -73,6 +73,17 @@ impl Address {
         }
     }
 
+    /// Whether this is a group that routers forward packets to: 224.0.1.0 to 239.255.255.255 (RFC 5771 section 4 keeps 224.0.0.0/24 on the link), or
+    /// a group of IPv6 whose scope is wider than the link (RFC 4291 section 2.7).
+    #[must_use]
+    pub const fn is_routed_group(self) -> bool {
+        if self.is_v4() {
+            (self.low as u32) >> 28 == 0xe && (self.low as u32) >> 8 != 0x00e0_0000
+        } else {
+            self.high >> 56 == 0xff && self.high >> 48 & 0xf > 2
+        }
+    }
+
     /// The two words of the address, high first: a cheap input for a hash.
     #[inline]
     #[must_use]
@@ -154,5 +165,17 @@ mod tests {
         assert!(!Address::v4([192, 168, 1, 255]).is_multicast());
         assert!(Address::from("ff02::1".parse::<IpAddr>().unwrap()).is_multicast());
         assert!(!Address::from("fe80::1".parse::<IpAddr>().unwrap()).is_multicast());
+        for (group, routed) in [
+            ("224.0.0.5", false),
+            ("224.0.1.1", true),
+            ("239.1.2.3", true),
+            ("255.255.255.255", false),
+            ("192.0.2.1", false),
+            ("ff02::1", false),
+            ("ff15::1", true),
+            ("2001:db8::1", false),
+        ] {
+            assert_eq!(Address::from(group.parse::<IpAddr>().unwrap()).is_routed_group(), routed, "{group}");
+        }
     }
 }

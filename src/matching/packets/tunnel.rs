@@ -51,6 +51,11 @@ pub(crate) struct VisibleInner {
     pub(crate) ttl: u8,
 }
 
+/// Whether a packet is for a group that routers forward to: neither one of the link (RFC 5771 section 4, RFC 4291 section 2.7), nor the last hop.
+const fn is_routed_group(outer: &IpHeader) -> bool {
+    outer.ttl > 1 && outer.dst.is_routed_group()
+}
+
 impl Sight<'_> {
     /// Whether the frame is a packet in clear.
     pub(crate) fn is_plain(&self) -> bool {
@@ -61,7 +66,7 @@ impl Sight<'_> {
     #[inline]
     pub(crate) fn role(&self) -> Role {
         let Some(outer) = self.stack.outer() else { return Role::None };
-        if self.stack.flags.multicast || outer.dst.is_multicast() {
+        if (self.stack.flags.multicast || outer.dst.is_multicast()) && !is_routed_group(outer) {
             return Role::None;
         }
         if !self.stack.sas.is_empty() || self.stack.encapsulated.is_some() {
@@ -358,7 +363,7 @@ impl Matcher {
             return true;
         }
         let inner = stack.encapsulated.and_then(|at| stack.ips.get(usize::from(at)));
-        inner.is_some_and(|ip| ip.dst.is_multicast())
+        inner.is_some_and(|ip| ip.dst.is_multicast() && !is_routed_group(ip))
     }
 }
 

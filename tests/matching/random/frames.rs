@@ -1,6 +1,6 @@
 //! Packets of a scenario as bytes.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 use super::scenario::{Scenario, Transform};
 use crate::support::build::Noise;
@@ -21,18 +21,25 @@ pub const R2: Node = Node(0, 2);
 pub const R3: Node = Node(0, 3);
 /// What the gateway translates the near host's address to.
 pub const TRANSLATED: Node = Node(5, 5);
+/// A group of hosts behind routers: 239.0.0.9 or ff15::9.
+pub const GROUP: Node = Node(239, 9);
 
 impl Node {
     fn v4(self) -> [u8; 4] {
-        Ipv4Addr::new(10, self.0, 0, self.1).octets()
+        if self.is_group() { [239, 0, 0, self.1] } else { [10, self.0, 0, self.1] }
     }
 
     fn v6(self) -> [u8; 16] {
-        Ipv6Addr::new(0xfd00, self.0.into(), 0, 0, 0, 0, 0, self.1.into()).octets()
+        let (net, site) = if self.is_group() { (0xff15, 0) } else { (0xfd00, self.0.into()) };
+        Ipv6Addr::new(net, site, 0, 0, 0, 0, 0, self.1.into()).octets()
     }
 
     pub fn mac(self) -> [u8; 6] {
-        [2, 0, 10, self.0, 0, self.1]
+        if self.is_group() { [1, 0, 0x5e, 0, 0, self.1] } else { [2, 0, 10, self.0, 0, self.1] }
+    }
+
+    pub const fn is_group(self) -> bool {
+        self.0 == GROUP.0
     }
 }
 

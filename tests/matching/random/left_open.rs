@@ -48,6 +48,27 @@ fn packets_without_content_are_not_lost() {
     }
 }
 
+/// RFC 1112 section 7: routers forward packets to groups, so a tunnel carries them. What hosts send to a group of their link goes nowhere else.
+#[test]
+fn packets_to_a_group_are_paired_and_their_losses_told() {
+    for (transform, back) in [(healthy().transform, 8), (CLEAR, 8), (healthy().transform, 0)] {
+        for (exit, inner_v6) in [(true, false), (false, true)] {
+            let group =
+                Scenario { unusual: Unusual::Group, transform, back, inner_v6, exit, lost_before: 20, ..healthy() };
+            let (made, report) = report(&group);
+            let (own, truth) = (direction(&report, 1), &made.truth[&1]);
+            let names = if exit { &["lost_before_tunnel", "lost_end_to_end"][..] } else { &["lost_before_tunnel"] };
+            for name in names {
+                let told = own[*name].as_f64();
+                assert!(told.is_some_and(|told| holds(told, truth.lost, truth.edge)), "{name} of {truth:?}: {own}");
+            }
+            assert!(number(own, "matched") + truth.lost >= truth.sent, "{truth:?}: {own}");
+            let codes = codes(&report);
+            assert!(!codes.contains(&"match-nothing") && !codes.contains(&"match-hole"), "{codes:?}");
+        }
+    }
+}
+
 /// Fewer packets than make a beginning come while others wait for it.
 #[test]
 fn packets_that_come_slowly_are_paired() {

@@ -89,6 +89,8 @@ pub enum Unusual {
     Routed(u8),
     /// The tunnel carries other packets than the plain tap shows.
     Unrelated,
+    /// The near host sends to a group behind the far gateway, and hosts of both links look for services there.
+    Group,
 }
 
 impl Unusual {

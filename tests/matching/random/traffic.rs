@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::frames::{ELSEWHERE, FAR, Form, NEAR, Node, R1, R2, R3, TRANSLATED, body, esp, frame, is_fragmented};
+use super::frames::{ELSEWHERE, FAR, Form, GROUP, NEAR, Node, R1, R2, R3, TRANSLATED, body, esp, frame, is_fragmented};
 use super::scenario::{Scenario, Size, Unusual, pick};
 use super::schedule::{place, records, times, within};
 use super::trip::{Trip, Truth, truth};
@@ -94,7 +94,8 @@ fn direction(
 ) -> Vec<Sent> {
     let way = if there { 1 } else { 2 };
     let v6 = scenario.inner_v6;
-    let (from, to) = if there { (NEAR, FAR) } else { (FAR, NEAR) };
+    let hosts = if scenario.unusual == Unusual::Group && there { GROUP } else { FAR };
+    let (from, to) = if there { (NEAR, hosts) } else { (hosts, NEAR) };
     let first = noise.below(60_000) as u16;
     let unusual = scenario.unusual;
     // A queue does not let packets overtake each other.
@@ -116,7 +117,8 @@ fn direction(
         let id = if scenario.identical { 0 } else { first.wrapping_add(number as u16) };
         let form = |from: Node, to: Node, hops: u8| Form { v6, from, to, id, hops, payload: &payload };
         let packet = (way, at);
-        let link = if there { (NEAR, R1) } else { (R1, NEAR) };
+        let first_hop = if hosts.is_group() { hosts } else { R1 };
+        let link = if there { (NEAR, first_hop) } else { (R1, NEAR) };
         if there && noise.below(1_000) < scenario.elsewhere {
             if records(scenario, span, 0, clock) {
                 let data = frame(false, link.0, link.1, v6, &form(from, ELSEWHERE, 64).whole());
@@ -196,7 +198,7 @@ fn direction(
         let trip = Trip { pieces: bodies.len().max(1) as u64, ..trip };
         let single = bodies.len() == 1 && !is_fragmented(scenario, scenario.mtu, &bodies[0]);
         let copies = 1 + u64::from(single && dropped(noise, scenario.copies));
-        let beyond = if there { (R2, FAR) } else { (FAR, R2) };
+        let beyond = if there { (R2, hosts) } else { (FAR, R2) };
         let inner = if there { pieces(last, cut) } else { pieces(fresh, None) };
         sent.push(Sent {
             trip,
@@ -295,6 +297,21 @@ fn show(scenario: &Scenario, there: bool, span: u64, sent: &mut [Sent], noise: &
     }
 }
 
+/// Hosts of both links look for services of their own link.
+fn discover(scenario: &Scenario, span: u64, noise: &mut Noise, made: &mut Made) {
+    const EVERY_NS: u64 = 12_000_000;
+    for (site, side) in [(NEAR.0, &mut made.plain), (FAR.0, &mut made.exit)] {
+        for (id, ns) in (0..).zip((START..START + span).step_by(EVERY_NS as usize)) {
+            let (from, to) = (Node(site, 77), Node(GROUP.0, 1));
+            let bytes = 100 + noise.below(200);
+            let payload = datagram(noise, false, bytes);
+            let packet = Form { v6: scenario.inner_v6, from, to, id, hops: 4, payload: &payload }.whole();
+            let data = frame(false, from, to, scenario.inner_v6, &packet);
+            side.push(Seen { ns: ns + noise.below(EVERY_NS / 2), data, packet: (0, u64::MAX) });
+        }
+    }
+}
+
 pub fn make(scenario: &Scenario) -> Made {
     let mut noise = Noise(scenario.seed ^ 0x5ce0_a210);
     let mut made = Made::default();
@@ -309,6 +326,9 @@ pub fn make(scenario: &Scenario) -> Made {
             show(scenario, there, span, &mut sent, &mut unusual, &mut made);
             trips.push(sent.iter().map(|own| own.trip).collect());
         }
+    }
+    if scenario.unusual == Unusual::Group {
+        discover(scenario, span, &mut noise, &mut made);
     }
     if let Some(every) = scenario.others_ns {
         let mut ns = START + noise.below(every);

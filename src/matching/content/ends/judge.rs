@@ -137,7 +137,9 @@ impl EndToEnd {
         /// Packets that may be chance, and their share of the lost ones, as 1 in N.
         const FEW: u64 = 2;
         const OF: u64 = 10;
-        let is_alone = |flow: u32| self.flows.get(flow as usize).is_some_and(|(_, ends)| ends.matched == 0);
+        let is_alone = |flow: u32| {
+            self.flows.get(flow as usize).is_some_and(|(key, ends)| ends.matched == 0 && !ends.is_of_link(key.dst))
+        };
         let protocol = |flow: u32| self.flows.get(flow as usize).map_or(0, |(key, _)| key.protocol);
         // Of flows that only one side shows: packets by side, protocol and length.
         let mut strange: BTreeMap<(bool, u8, u32), u64> = BTreeMap::new();
@@ -250,8 +252,11 @@ impl EndToEnd {
             if flow.matched > 0 {
                 continue;
             }
-            let plain = if there && far.contains(&key.dst) { 0 } else { std::mem::take(&mut flow.only_plain) };
-            let exit = if back && near.contains(&key.dst) { 0 } else { std::mem::take(&mut flow.only_exit) };
+            let is_of_link = flow.is_of_link(key.dst);
+            let is_far = there && far.contains(&key.dst) && !is_of_link;
+            let is_near = back && near.contains(&key.dst) && !is_of_link;
+            let plain = if is_far { 0 } else { std::mem::take(&mut flow.only_plain) };
+            let exit = if is_near { 0 } else { std::mem::take(&mut flow.only_exit) };
             if plain + exit > 0 {
                 flow.elsewhere = [plain, exit];
                 doubtful.insert(at);
@@ -269,6 +274,11 @@ impl EndToEnd {
 }
 
 impl FlowEnds {
+    /// Whether its packets may be for hosts of their own link: to a group, and none was seen on both sides.
+    pub(super) const fn is_of_link(&self, dst: Address) -> bool {
+        self.matched == 0 && dst.is_multicast()
+    }
+
     /// Leaves open whether packets that the plain side alone showed passed the exit unseen.
     pub(in crate::matching) fn leave_unshown(&mut self) {
         let lost = std::mem::take(&mut self.only_plain);

@@ -56,7 +56,8 @@ impl EndToEnd {
         if self.is_repeated(packet) {
             return self.leave_untold(pos);
         }
-        let Some((flow, _)) = self.flow(packet) else { return self.leave_untold(pos) };
+        let Some((flow, ends)) = self.flow(packet) else { return self.leave_untold(pos) };
+        let later = later.filter(|_| !ends.is_of_link(packet.dst));
         let expected = later.map(|(least, usual, most)| {
             let at = |difference: i64| ns.saturating_add(difference);
             Expected { least: at(least), usual: at(usual), most: at(most) }
@@ -89,7 +90,8 @@ impl EndToEnd {
         }
         let Waiting { ns, bytes, .. } = *packet;
         let later = self.later(packet);
-        let Some((flow, _)) = self.flow(packet) else { return };
+        let Some((flow, ends)) = self.flow(packet) else { return };
+        let later = later.filter(|_| !ends.is_of_link(packet.dst));
         let expected = later.map(|(least, usual, most)| {
             let at = |difference: i64| ns.saturating_sub(difference);
             Expected { least: at(most), usual: at(usual), most: at(least) }
