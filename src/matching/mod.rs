@@ -179,7 +179,7 @@ impl Matcher {
             nested: false,
             copies: Default::default(),
             once: Once::default(),
-            ends: exit.then(EndToEnd::default),
+            ends: exit.then(|| EndToEnd::new(settings.one_clock)),
             ahead: settings.one_clock.then_some(0),
             supposed,
             differences: Differences::default(),

@@ -182,12 +182,13 @@ fn ends(report: &MatchReport) -> Option<Finding> {
             Some(_) => "the tunnel tap.",
             None => "the plain tap; whether the tunnel tap had seen them is not determined.",
         };
-        let all = end.matched + end.lost;
-        let evidence = format!(
-            "{} of {all} from the exit side ({}) did not reach {to}",
-            plural(lost, "packet"),
-            percent(lost, all)
-        );
+        let (all, packets) = (end.matched + end.lost, plural(lost, "packet"));
+        let evidence = match end.loss_pct {
+            Some(_) => format!("{packets} of {all} from the exit side ({}) did not reach {to}", percent(lost, all)),
+            None => format!(
+                "At least {packets} from the exit side did not reach {to} How many others did not is not determined."
+            ),
+        };
         Draft::new("match-loss-behind", evidence).count(lost).done()
     })
 }

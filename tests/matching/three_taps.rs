@@ -1,5 +1,6 @@
 //! Three taps, one of which misses frames, begins late, or shows numbers that come again: what the others prove of it.
 
+mod equal;
 mod exit;
 
 use std::net::Ipv4Addr;

@@ -61,6 +61,8 @@ pub(in crate::matching) enum OpenEnd {
     Unshown,
     /// The tap that lacks them shows no packet from or to the host that they go to, or none of their way at all.
     Elsewhere,
+    /// They go from and to networks of the tunnel, and no other packet of their flows was seen in it or on the other side.
+    Unheard,
 }
 
 /// What became of the packets of one flow.
@@ -153,11 +155,11 @@ pub(in crate::matching) struct EndToEnd {
     untold: PlainFrames,
     /// Whether more packets were only on the plain side than are listed.
     unlisted: bool,
-    /// Differences of the timestamps of pairs.
-    reach: Reach,
+    /// Differences of the timestamps of pairs, by way.
+    reach: [Reach; 3],
     /// The same of packets without equals.
     apart: Apart,
-    early: Early,
+    early: [Early; 3],
     /// Times without frames on the near side, and on the far one.
     pub(in crate::matching) silences: [Silences; 2],
     /// What they were, where they are no loss.
@@ -166,9 +168,15 @@ pub(in crate::matching) struct EndToEnd {
     pub(in crate::matching) uncovered: u64,
     near: Progress,
     far: Progress,
+    /// Whether one clock stamps both sides.
+    one_clock: bool,
 }
 
 impl EndToEnd {
+    pub(in crate::matching) fn new(one_clock: bool) -> Self {
+        Self { one_clock, ..Self::default() }
+    }
+
     /// By how much the far clock is ahead, as far as it is known.
     pub(in crate::matching) fn ahead(&self) -> i64 {
         self.ahead.unwrap_or(0)
@@ -190,7 +198,9 @@ impl EndToEnd {
 
     /// Pairs a packet of the near side with one of the far side that waits, or lets it wait.
     fn meet_exit(&mut self, identity: Identity, own: Waiting, read: Option<i64>) {
-        let sight = EndTime { ns: own.ns, far: false, usual: self.usual(), way: self.way(&own) };
+        let way = self.way(&own);
+        let sight =
+            EndTime { ns: own.ns, far: false, usual: self.usual(way), way, ttl: own.ttl, begun: self.near.first };
         match self.apart.take(&mut self.exit, identity, sight) {
             Some((other, more)) => {
                 leave_repeated(&mut self.exit, identity, (other, more));
@@ -212,7 +222,8 @@ impl EndToEnd {
 
     /// Pairs a packet of the far side with one of the near side that waits, or lets it wait.
     fn meet_plain(&mut self, identity: Identity, own: Waiting, read: Option<i64>) {
-        let sight = EndTime { ns: own.ns, far: true, usual: self.usual(), way: self.way(&own) };
+        let way = self.way(&own);
+        let sight = EndTime { ns: own.ns, far: true, usual: self.usual(way), way, ttl: own.ttl, begun: self.far.first };
         match self.apart.take(&mut self.plain, identity, sight) {
             Some((other, more)) => {
                 leave_repeated(&mut self.plain, identity, (other, more));
@@ -306,7 +317,7 @@ impl EndToEnd {
     /// Nothing more comes: what waits was not seen on the other side.
     pub(in crate::matching) fn end(&mut self) {
         self.flush();
-        self.leave_early();
+        self.leave_all_early();
         self.leave_all();
         self.flush();
         self.judge();
@@ -360,7 +371,7 @@ impl EndToEnd {
         for held in self.held.iter().filter(|held| held.way.is_ne() && held.timed) {
             self.differences.add(held.difference);
         }
-        self.clock = self.differences.clock();
+        self.clock = if self.one_clock { Clock::ONE } else { self.differences.clock() };
         for Held { difference, src, dst, way, timed } in std::mem::take(&mut self.held) {
             let way = way as i8;
             let tally = self.ways.entry(way).or_insert_with(|| EndsTally {

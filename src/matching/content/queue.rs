@@ -65,6 +65,15 @@ impl<T> Queue<T> {
         waiting.into_iter().flatten()
     }
 
+    /// Takes out those that wait and are wanted.
+    pub(in crate::matching) fn take_out(&mut self, is_wanted: impl Fn(&(Identity, T)) -> bool) -> Vec<(Identity, T)> {
+        let wanted = self.packets.iter_mut().zip(self.first..);
+        let taken = wanted.filter_map(|(waiting, serial)| Some((waiting.take_if(|own| is_wanted(own))?, serial)));
+        let taken: Vec<((Identity, T), Serial)> = taken.collect();
+        taken.iter().for_each(|((identity, _), serial)| self.index.remove(*identity, *serial));
+        taken.into_iter().map(|(packet, _)| packet).collect()
+    }
+
     /// Packets for which none was found among those compared, while there were more.
     pub(in crate::matching) fn missed(&self) -> u64 {
         self.index.missed()
@@ -112,6 +121,13 @@ impl<T> Queue<T> {
         let (own, packet) = self.packets.get_mut(at)?.take_if(|(_, packet)| fits(packet, more))?;
         self.index.remove(own, serial);
         Some((packet, more))
+    }
+
+    /// The packet that came first of those that wait with this identity.
+    pub(in crate::matching) fn earliest(&self, identity: Identity) -> Option<&T> {
+        let (serial, _) = self.find(identity, Wanted::Earliest, |_| 0)?;
+        let at = usize::try_from(serial.checked_sub(self.first)?).ok()?;
+        self.packets.get(at)?.as_ref().map(|(_, packet)| packet)
     }
 
     fn find(&self, identity: Identity, wanted: Wanted, ns: fn(&T) -> i64) -> Option<(Serial, bool)> {

@@ -49,7 +49,7 @@ impl Matcher {
                     .filter(|_| sole != Some(-1) && !super::is_impossible(&ends.clock, step))
                     .and_then(|tally| times(&tally.times))
                     .filter(|times| are_possible(times, &ends.clock)),
-                depends_on_offset: true,
+                depends_on_offset: ends.clock.basis != Basis::OneClock,
             })
         };
         ways.into_iter().rev().filter_map(row).collect()

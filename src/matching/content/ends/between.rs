@@ -38,6 +38,11 @@ impl SeenContents {
     fn contains(&self, key: u64) -> bool {
         self.latest.contains(&key) || self.before.contains(&key)
     }
+
+    fn forget(&mut self, key: u64) {
+        self.latest.remove(&key);
+        self.before.remove(&key);
+    }
 }
 
 /// The time of a packet on one side.
@@ -50,9 +55,21 @@ pub(super) struct EndTime {
     pub(super) usual: Option<i64>,
     /// Its way: above 0 to the far side, below 0 from there, 0 where that is not known.
     pub(super) way: i64,
+    pub(super) ttl: u8,
+    /// When the capture of its own side began.
+    pub(super) begun: Option<i64>,
 }
 
 impl EndTime {
+    /// Its way; where its flow does not tell, by the times to live of this packet and of the one that waits.
+    fn way_beside(self, waiting: impl FnOnce() -> Option<u8>) -> i64 {
+        if self.way != 0 {
+            return self.way;
+        }
+        let there = waiting().map_or(0, |other| other.cmp(&self.ttl) as i64);
+        if self.far { there } else { -there }
+    }
+
     /// When the other side shows the packet, if the far one is so much later.
     fn of(self, (least, most): (i64, i64)) -> (i64, i64) {
         if self.far {
@@ -63,38 +80,39 @@ impl EndTime {
     }
 }
 
-/// How far apart the two sides show packets of which no other is equal.
-#[derive(Debug, Default)]
-pub(super) struct Apart {
-    /// Of most of them, and of those of each way.
-    usual: Reach,
-    ways: [Reach; 2],
-    /// Content and difference of the others. If an equal packet comes later, such a pair may be wrong and is taken out.
-    outlying: VecDeque<(u64, i64)>,
-    seen: SeenContents,
+/// Ways of packets: there, back, and where no router lies between the two sides, either.
+const WAYS: usize = 3;
+
+/// Which of them a way is: above 0 to the far side, below 0 from there.
+pub(super) const fn way_index(way: i64) -> usize {
+    match way {
+        1.. => 0,
+        ..0 => 1,
+        0 => 2,
+    }
 }
 
-impl Apart {
+/// How far apart the two sides show packets of one way of which no other is equal.
+#[derive(Debug, Default)]
+struct WayApart {
+    usual: Reach,
+    /// Content and difference of others. If an equal packet comes later, such a pair may be wrong and is taken out.
+    outlying: VecDeque<(u64, i64)>,
+}
+
+impl WayApart {
     /// Pairs that show what is usual.
     const ENOUGH: usize = 24;
     /// Pairs after which what lies out no longer does: a queue has filled, or a clock was set.
     const MOST: usize = 64;
     /// Differences that nothing tells apart, in nanoseconds.
     const NEAR_NS: i64 = 100_000;
+    /// By how much more than they usually do differences may vary, as a multiple.
+    const SLACK: i64 = 4;
 
-    /// Takes in a pair of a way; whether none of the latest was equal. `more`: an equal packet waits.
-    pub(super) fn add(&mut self, key: u64, later_ns: i64, (more, way): (bool, i64)) -> bool {
-        if self.seen.is_again(key) {
-            self.outlying.retain(|(own, _)| *own != key);
-            return false;
-        }
-        if more {
-            return false;
-        }
-        if self.around(way).is_some_and(|(least, most)| (least..=most).contains(&later_ns)) {
-            self.usual.add(later_ns, true);
-            self.add_way(later_ns, way);
-            return true;
+    fn add(&mut self, key: u64, later_ns: i64) {
+        if self.around(1).is_some_and(|(least, most)| (least..=most).contains(&later_ns)) {
+            return self.usual.add(later_ns, true);
         }
         self.outlying.push_back((key, later_ns));
         if self.usual.is_proved() {
@@ -102,15 +120,6 @@ impl Apart {
             evicted.into_iter().for_each(|(_, later_ns)| self.usual.add(later_ns, true));
         } else if self.outlying.len() >= Self::ENOUGH {
             self.begin();
-        }
-        true
-    }
-
-    /// Takes in a pair of a way, if it is usual.
-    pub(super) fn add_way(&mut self, later_ns: i64, way: i64) {
-        let is_usual = self.around(way).is_some_and(|(least, most)| (least..=most).contains(&later_ns));
-        if let Some(own) = way_index(way).and_then(|at| self.ways.get_mut(at)).filter(|_| is_usual) {
-            own.add(later_ns, true);
         }
     }
 
@@ -131,77 +140,18 @@ impl Apart {
         }
     }
 
-    /// The differences of a way, where enough pairs tell it.
-    fn usual_of(&self, way: i64) -> Option<(i64, i64)> {
-        let own = way_index(way).and_then(|at| self.ways.get(at)).filter(|own| own.is_proved());
-        let (least, _, most) = own.unwrap_or(&self.usual).lately().filter(|_| self.usual.is_proved())?;
-        Some((least, most))
-    }
-
-    /// Least and greatest difference of a way, where enough pairs tell it.
-    pub(super) fn ever_of(&self, way: i64) -> Option<(i64, i64)> {
-        way_index(way).and_then(|at| self.ways.get(at)).filter(|own| own.is_proved())?.ever()
-    }
-
-    /// Differences as usual lately, and a little beyond.
-    fn around(&self, way: i64) -> Option<(i64, i64)> {
-        let (least, most) = self.usual_of(way)?;
-        let slack = most.saturating_sub(least).max(Self::NEAR_NS);
+    /// Differences as usual lately, and so many times their range beyond.
+    fn around(&self, times: i64) -> Option<(i64, i64)> {
+        let (least, _, most) = self.usual.lately().filter(|_| self.usual.is_proved())?;
+        let slack = most.saturating_sub(least).max(Self::NEAR_NS).saturating_mul(times);
         Some((least.saturating_sub(slack), most.saturating_add(slack)))
-    }
-
-    /// Takes the packet that waits on the other side and is the pair of this one, of which the other sight is so much `later` (negative: earlier) than
-    /// this one as pairs without equals are. Of equal packets it is the first that may be: none overtakes another. One that is out of time waits on if equal
-    /// packets were seen, for it may be one of those; so does any packet that is a second or more out.
-    pub(super) fn take(&self, queue: &mut Queue<Waiting>, identity: Identity, own: EndTime) -> Option<(Waiting, bool)> {
-        let Some((around, (low, _))) =
-            self.around(own.way).zip(self.tight(own.way)).map(|(wide, tight)| (own.of(wide), own.of(tight)))
-        else {
-            let wanted = own.usual.map_or(Wanted::Earliest, |usual| Wanted::Nearest(own.of((usual, usual)).0));
-            return queue.take_if(identity, wanted, |waiting| waiting.ns, |_, _| true);
-        };
-        let (least, most) = around;
-        queue.take_if(
-            identity,
-            Wanted::From(low),
-            |waiting| waiting.ns,
-            |waiting, more| {
-                let off = least.saturating_sub(waiting.ns).max(waiting.ns.saturating_sub(most));
-                off <= 0 || off < ON_ITS_WAY_NS && !more && !self.knows(identity)
-            },
-        )
     }
 
     /// Differences as usual lately, and hardly more.
-    fn tight(&self, way: i64) -> Option<(i64, i64)> {
-        let (least, most) = self.usual_of(way)?;
+    fn tight(&self) -> Option<(i64, i64)> {
+        let (least, most) = self.around(0)?;
         let slack = (most.saturating_sub(least) / 16).max(Self::NEAR_NS);
         Some((least.saturating_sub(slack), most.saturating_add(slack)))
-    }
-
-    /// Forgets which contents were seen, not how far apart they were.
-    pub(super) fn forget_contents(&mut self) {
-        self.seen = SeenContents::default();
-        self.outlying.clear();
-    }
-
-    /// Whether enough pairs are there.
-    pub(super) fn is_proved(&self) -> bool {
-        self.usual.is_proved()
-    }
-
-    /// Whether a packet of which an equal one was seen is so far from the usual time that it is another. Others are the pair of what is equal.
-    fn is_another(&self, identity: Identity, later_ns: i64) -> bool {
-        let is_far = |(least, most): (i64, i64)| {
-            let slack = most.saturating_sub(least).max(ON_ITS_WAY_NS);
-            !(least.saturating_sub(slack)..=most.saturating_add(slack)).contains(&later_ns)
-        };
-        self.is_proved() && self.knows(identity) && self.ever().is_some_and(is_far)
-    }
-
-    /// Whether one of the latest pairs had this content.
-    pub(super) fn knows(&self, identity: Identity) -> bool {
-        self.seen.contains(identity.key)
     }
 
     /// Least and greatest difference.
@@ -211,12 +161,95 @@ impl Apart {
     }
 }
 
-/// Which of the two ways a way is.
-const fn way_index(way: i64) -> Option<usize> {
-    match way {
-        1.. => Some(0),
-        0 => None,
-        ..0 => Some(1),
+/// How far apart the two sides show packets of which no other is equal, by way.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    ways: [WayApart; WAYS],
+    seen: SeenContents,
+}
+
+impl Apart {
+    fn way(&self, way: i64) -> &WayApart {
+        let [there, back, either] = &self.ways;
+        [there, back, either][way_index(way)]
+    }
+
+    /// Takes in a pair of a way; whether none of the latest was equal. `more`: an equal packet waits.
+    pub(super) fn add(&mut self, key: u64, later_ns: i64, (more, way): (bool, i64)) -> bool {
+        let Some(own) = self.ways.get_mut(way_index(way)) else { return false };
+        if self.seen.is_again(key) {
+            own.outlying.retain(|(own, _)| *own != key);
+            return false;
+        }
+        if !more {
+            own.add(key, later_ns);
+        }
+        !more
+    }
+
+    /// Whether enough pairs tell the times of a way.
+    pub(super) fn is_proved(&self, way: i64) -> bool {
+        self.way(way).usual.is_proved()
+    }
+
+    /// Least and greatest difference of a way, where enough pairs tell it.
+    pub(super) fn ever_of(&self, way: i64) -> Option<(i64, i64)> {
+        self.way(way).ever().filter(|_| self.is_proved(way))
+    }
+
+    /// By how much differences of a way may vary so that equal packets are told apart by nothing but their order.
+    pub(super) fn varies(&self, way: i64) -> Option<i64> {
+        self.way(way).around(WayApart::SLACK).map(|(least, most)| most.saturating_sub(least))
+    }
+
+    /// Takes the packet that waits on the other side and is the pair of this one, of which the other sight is so much `later` (negative: earlier) than
+    /// this one as pairs without equals are. Of equal packets it is the first that may be: none overtakes another. One that is out of time waits on if equal
+    /// packets were seen, for it may be one of those; so does any packet that is a second or more out.
+    pub(super) fn take(&self, queue: &mut Queue<Waiting>, identity: Identity, own: EndTime) -> Option<(Waiting, bool)> {
+        let known = self.knows(identity);
+        let own = EndTime { way: own.way_beside(|| queue.earliest(identity).map(|waiting| waiting.ttl)), ..own };
+        let times = if known { WayApart::SLACK } else { 1 };
+        let Some(around) = self.way(own.way).around(times).map(|around| own.of(around)) else {
+            // Of equal packets the first is the pair of the first.
+            let usual = own.usual.filter(|_| !known);
+            let wanted = usual.map_or(Wanted::Earliest, |usual| Wanted::Nearest(own.of((usual, usual)).0));
+            return queue.take_if(identity, wanted, |waiting| waiting.ns, |_, _| true);
+        };
+        let (least, most) = around;
+        // What passed before the capture of this side began is not this packet.
+        let first = own.begun.zip(self.way(own.way).tight()).map(|(ns, tight)| EndTime { ns, ..own }.of(tight).0);
+        let from = if known { first.map_or(least, |first| first.max(least)) } else { least };
+        queue.take_if(
+            identity,
+            Wanted::From(from),
+            |waiting| waiting.ns,
+            |waiting, more| {
+                let off = least.saturating_sub(waiting.ns).max(waiting.ns.saturating_sub(most));
+                off <= 0 || off < ON_ITS_WAY_NS && !more && !known
+            },
+        )
+    }
+
+    /// Forgets which contents of a way were seen, not how far apart they were.
+    pub(super) fn forget(&mut self, contents: impl Iterator<Item = u64>, way: i64) {
+        contents.for_each(|key| self.seen.forget(key));
+        if let Some(own) = self.ways.get_mut(way_index(way)) {
+            own.outlying.clear();
+        }
+    }
+
+    /// Whether a packet of which an equal one was seen is so far from the usual time that it is another. Others are the pair of what is equal.
+    fn is_another(&self, identity: Identity, (later_ns, way): (i64, i64)) -> bool {
+        let is_far = |(least, most): (i64, i64)| {
+            let slack = most.saturating_sub(least).max(ON_ITS_WAY_NS);
+            !(least.saturating_sub(slack)..=most.saturating_add(slack)).contains(&later_ns)
+        };
+        self.knows(identity) && self.ever_of(way).is_some_and(is_far)
+    }
+
+    /// Whether one of the latest pairs had this content.
+    pub(super) fn knows(&self, identity: Identity) -> bool {
+        self.seen.contains(identity.key)
     }
 }
 
@@ -228,35 +261,50 @@ impl EndToEnd {
         flow.map_or(0, |(_, flow)| flow.balance.signum())
     }
 
-    /// By how much the far timestamps are usually later, where enough packets without equals say so.
-    pub(super) fn usual(&self) -> Option<i64> {
-        let own = if self.apart.is_proved() { &self.apart.usual } else { &self.reach };
+    /// By how much the far timestamps of a way are usually later, where enough packets without equals say so.
+    pub(super) fn usual(&self, way: i64) -> Option<i64> {
+        let reach = self.reach.get(way_index(way)).copied().unwrap_or_default();
+        let own = if self.apart.is_proved(way) { self.apart.way(way).usual } else { reach };
         own.lately().filter(|_| own.is_proved()).map(|(_, usual, _)| usual)
     }
 
-    /// Least and greatest difference of the timestamps of a packet on both sides: of packets without equals, where enough say so.
-    pub(super) fn reach(&self) -> (i64, i64) {
-        let own = if self.apart.is_proved() { self.apart.ever() } else { self.reach.ever() };
-        own.unwrap_or((-ON_ITS_WAY_NS, ON_ITS_WAY_NS))
+    /// Least and greatest difference of the timestamps of a packet on both sides: of packets of this way without equals, where enough say so; of all, where
+    /// the way is not known.
+    pub(super) fn reach(&self, way: i64) -> (i64, i64) {
+        let of = |way: i64| {
+            let reach = self.reach.get(way_index(way)).copied().unwrap_or_default();
+            self.apart.ever_of(way).or_else(|| reach.ever())
+        };
+        let all = || [1, -1, 0].into_iter().filter_map(of).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let own = if way == 0 { None } else { of(way) };
+        own.or_else(all).unwrap_or((-ON_ITS_WAY_NS, ON_ITS_WAY_NS))
     }
 
     /// By how much the far timestamps of a flow are later, at least, usually and at most.
     pub(super) fn later(&mut self, packet: &Waiting) -> Option<(i64, i64, i64)> {
-        let all = self.reach.lately();
+        let way = self.way(packet);
+        let own = self.reach.get(way_index(way)).and_then(Reach::lately);
+        let both = || {
+            let all = self.reach.iter().filter_map(Reach::lately).map(|(least, _, most)| (least, most));
+            let (least, most) = all.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+            Some((least, i64::midpoint(least, most), most))
+        };
+        let all = own.or_else(both);
         self.flow(packet).and_then(|(_, flow)| flow.reach.lately()).or(all)
     }
 
     /// A packet of the near side waits no longer: an equal one of the far side that waits, too, is its pair, unless others show that it is another.
     pub(super) fn leave_plain(&mut self, (identity, packet): (Identity, Waiting)) {
-        let (least, most) = self.reach();
+        let way = self.way(&packet);
+        let (least, most) = self.reach(way);
         let is_beyond = self.far.first.is_some_and(|first| packet.ns.saturating_add(most) < first)
             || packet.ns.saturating_add(least) > self.far.latest;
         if is_beyond && self.apart.knows(identity) {
             // Those that were shown take what waits.
             return self.only_plain(&packet, true);
         }
-        let due = self.usual().map(|later| packet.ns.saturating_add(later));
-        let fits = |other: &Waiting, _| !self.apart.is_another(identity, other.ns.saturating_sub(packet.ns));
+        let due = self.usual(way).map(|later| packet.ns.saturating_add(later));
+        let fits = |other: &Waiting, _| !self.apart.is_another(identity, packet.later_than(other));
         let wanted = due.map_or(Wanted::Earliest, Wanted::Nearest);
         match self.exit.take_if(identity, wanted, |waiting| waiting.ns, fits) {
             Some((other, more)) => self.pair(packet, other, (identity, more)),
@@ -266,8 +314,9 @@ impl EndToEnd {
 
     /// The same of the far side.
     pub(super) fn leave_exit(&mut self, (identity, packet): (Identity, Waiting)) {
-        let due = self.usual().map(|later| packet.ns.saturating_sub(later));
-        let fits = |other: &Waiting, _| !self.apart.is_another(identity, packet.ns.saturating_sub(other.ns));
+        let way = self.way(&packet);
+        let due = self.usual(way).map(|later| packet.ns.saturating_sub(later));
+        let fits = |other: &Waiting, _| !self.apart.is_another(identity, other.later_than(&packet));
         let wanted = due.map_or(Wanted::Earliest, Wanted::Nearest);
         match self.plain.take_if(identity, wanted, |waiting| waiting.ns, fits) {
             Some((other, more)) => self.pair(other, packet, (identity, more)),

@@ -1,10 +1,11 @@
 //! The first pairs, until packets without equals tell how far apart the two sides show one. Which of several equal packets is the pair of another is not
 //! known before: one capture may begin later, and lack the first of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
+use super::between::way_index;
 use super::{EndToEnd, Waiting};
 use crate::matching::content::identity::Identity;
 use crate::matching::content::queue::Queue;
@@ -23,7 +24,7 @@ struct EarlyPair {
     more: bool,
 }
 
-/// Pairs that are not counted yet.
+/// Pairs of one way that are not counted yet.
 #[derive(Debug, Default)]
 pub(super) struct Early {
     pairs: Vec<EarlyPair>,
@@ -31,46 +32,55 @@ pub(super) struct Early {
     over: bool,
 }
 
+impl Waiting {
+    /// By how much the far sight of a packet is later than this one of the near side, and its way by the times to live.
+    pub(super) fn later_than(&self, far: &Self) -> (i64, i64) {
+        (far.ns.saturating_sub(self.ns), self.ttl.cmp(&far.ttl) as i64)
+    }
+}
+
 impl EndToEnd {
     /// Pairs two packets. `more`: others are equal, so that it may have been one of these.
     pub(super) fn pair(&mut self, plain: Waiting, exit: Waiting, (identity, more): (Identity, bool)) {
-        let later_ns = exit.ns.saturating_sub(plain.ns);
+        let (later_ns, way) = plain.later_than(&exit);
         self.ahead.get_or_insert(later_ns);
-        self.reach.add(later_ns, !more);
-        let way = plain.ttl.cmp(&exit.ttl) as i64;
         let is_single = self.apart.add(identity.key, later_ns, (more, way));
-        if self.early.over {
-            let timed = if self.apart.is_proved() { is_single } else { !more };
-            return self.count(plain, exit, (more, timed));
+        let at = way_index(way);
+        if let Some(reach) = self.reach.get_mut(at) {
+            reach.add(later_ns, is_single);
         }
-        self.early.pairs.push(EarlyPair { identity, plain, exit, more });
-        if self.apart.is_proved() {
-            self.pair_again();
-        } else if self.early.pairs.len() >= MOST {
-            self.leave_early();
+        let Some(early) = self.early.get_mut(at).filter(|early| !early.over) else {
+            return self.count(plain, exit, (more, is_single));
+        };
+        early.pairs.push(EarlyPair { identity, plain, exit, more });
+        let is_full = early.pairs.len() >= MOST;
+        if self.apart.is_proved(way) {
+            self.pair_again(way);
+        } else if is_full {
+            self.leave_early(at);
         }
     }
 
-    /// Pairs the packets so far again, by what is known of the times now.
-    fn pair_again(&mut self) {
-        self.early.over = true;
-        let pairs = std::mem::take(&mut self.early.pairs);
-        let mut plain: Vec<(Identity, Waiting)> = self.plain.drain().collect();
-        let mut exit: Vec<(Identity, Waiting)> = self.exit.drain().collect();
+    /// Pairs the packets of a way so far again, by what is known of their times now.
+    fn pair_again(&mut self, way: i64) {
+        let Some(early) = self.early.get_mut(way_index(way)) else { return };
+        early.over = true;
+        let pairs = std::mem::take(&mut early.pairs);
+        let contents: HashSet<u64, FixedState> = pairs.iter().map(|pair| pair.identity.key).collect();
+        let is_own = |(identity, _): &(Identity, Waiting)| contents.contains(&identity.key);
+        let mut plain = self.plain.take_out(is_own);
+        let mut exit = self.exit.take_out(is_own);
         plain.extend(pairs.iter().map(|pair| (pair.identity, pair.plain)));
         exit.extend(pairs.iter().map(|pair| (pair.identity, pair.exit)));
         let order = |(_, packet): &(Identity, Waiting)| (packet.ns, packet.pos);
         plain.sort_unstable_by_key(order);
         exit.sort_unstable_by_key(order);
-        self.reach = Reach::default();
-        self.apart.forget_contents();
-        let mut seen: HashMap<u64, u32, FixedState> = HashMap::default();
-        pairs.iter().for_each(|pair| *seen.entry(pair.identity.key).or_default() += 1);
-        for pair in pairs.iter().filter(|pair| !pair.more && seen.get(&pair.identity.key) == Some(&1)) {
-            self.apart.add_way(pair.exit.ns.saturating_sub(pair.plain.ns), pair.plain.ttl.cmp(&pair.exit.ttl) as i64);
+        if let Some(reach) = self.reach.get_mut(way_index(way)) {
+            *reach = Reach::default();
         }
+        self.apart.forget(contents.into_iter(), way);
         // A packet comes when all are there that may be its pair.
-        let (least, _) = self.reach();
+        let (least, _) = self.reach(way);
         let mut plain = plain.into_iter().peekable();
         for (identity, packet) in exit {
             let sent = packet.ns.saturating_sub(least);
@@ -82,12 +92,22 @@ impl EndToEnd {
         plain.for_each(|(identity, packet)| self.meet_exit(identity, packet, None));
     }
 
-    /// Counts the pairs so far as they are.
-    pub(super) fn leave_early(&mut self) {
-        self.early.over = true;
-        for EarlyPair { plain, exit, more, .. } in std::mem::take(&mut self.early.pairs) {
-            self.count(plain, exit, (more, !more));
+    /// Counts the pairs of a way so far as they are. Packets that have equals have no time: which one each is, nothing tells.
+    fn leave_early(&mut self, at: usize) {
+        let Some(early) = self.early.get_mut(at) else { return };
+        early.over = true;
+        let pairs = std::mem::take(&mut early.pairs);
+        let mut seen: HashMap<u64, u32, FixedState> = HashMap::default();
+        pairs.iter().for_each(|pair| *seen.entry(pair.identity.key).or_default() += 1);
+        for EarlyPair { identity, plain, exit, more } in pairs {
+            let is_single = !more && seen.get(&identity.key) == Some(&1);
+            self.count(plain, exit, (more, is_single));
         }
+    }
+
+    /// Counts all pairs that are held back.
+    pub(super) fn leave_all_early(&mut self) {
+        (0..self.early.len()).for_each(|at| self.leave_early(at));
     }
 }
 

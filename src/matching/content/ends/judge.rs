@@ -115,11 +115,14 @@ impl EndToEnd {
         for (at, (_, flow)) in (0..).zip(&mut self.flows) {
             let [plain, exit] = flow.only_repeats;
             let plain = plain.max(listed.get(&at).copied().unwrap_or(0));
-            let reach = self.apart.ever_of(flow.balance).or_else(|| flow.reach.ever());
-            let apart = reach.map_or(0, |(least, most)| most.saturating_sub(least));
+            let ever = || flow.reach.ever().map_or(0, |(least, most)| most.saturating_sub(least));
+            let apart = self.apart.varies(flow.balance).unwrap_or_else(ever);
             let spacing = lasts / i64::try_from(flow.repeats.max(1)).unwrap_or(i64::MAX);
             if plain + exit > 0 && apart >= spacing {
-                flow.open += plain.min(flow.only_plain) + exit.min(flow.only_exit);
+                let (plain_left, exit_left) = (plain.min(flow.only_plain), exit.min(flow.only_exit));
+                // As many of both sides are each other.
+                flow.matched += plain_left.min(exit_left);
+                flow.open += plain_left.abs_diff(exit_left);
                 flow.only_plain = flow.only_plain.saturating_sub(plain);
                 flow.only_exit = flow.only_exit.saturating_sub(exit);
                 flow.why = flow.why.max(OpenEnd::Close);

@@ -41,7 +41,8 @@ impl EndToEnd {
 
     /// A packet of the plain side that the far one did not show; `repeats`: earlier ones were equal.
     pub(super) fn only_plain(&mut self, packet: &Waiting, repeats: bool) {
-        let (least, most) = self.reach();
+        let way = self.way(packet);
+        let (least, most) = self.reach(way);
         let from = self.far.first.map_or(i64::MAX, |first| first.saturating_sub(least));
         if packet.ns < from {
             self.untold.until = self.untold.until.max(Some(packet.ns));
@@ -80,7 +81,8 @@ impl EndToEnd {
 
     /// A packet of the far side that the plain one did not show; `repeats`: earlier ones were equal.
     pub(super) fn only_exit(&mut self, packet: &Waiting, repeats: bool) {
-        let (least, most) = self.reach();
+        let way = self.way(packet);
+        let (least, most) = self.reach(way);
         let from = self.near.first.map_or(i64::MAX, |first| first.saturating_add(most));
         if packet.ns < from || packet.ns.saturating_sub(least) > self.near.latest {
             return self.beyond(packet);

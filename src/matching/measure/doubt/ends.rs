@@ -41,6 +41,13 @@ pub(super) fn at_the_ends(why: OpenEnd, count: u64) -> Option<Undetermined> {
             ),
             "a tap that shows all networks behind the far gateway, both ways",
         ),
+        OpenEnd::Unheard => (
+            format!(
+                "{count} packets go between networks of the tunnel, and no other packet of their flows was seen in it or on the other side: they were lost, \
+                 or take another way"
+            ),
+            "captures with several packets of each flow, or the counters of the gateways",
+        ),
         OpenEnd::Unshown => (
             format!(
                 "{count} packets are missing at one plaintext tap, which did not show packets of the other way either that were seen behind it: it shows \

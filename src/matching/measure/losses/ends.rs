@@ -1,9 +1,12 @@
 //! What both plaintext sides say of losses from end to end.
 
+mod unheard;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
+use self::unheard::Unheard;
 use super::{Counts, Losses, sas};
 use crate::matching::TunnelKey;
 use crate::matching::content::ends::{EndToEnd, FlowEnds, OpenEnd, PlainFrames, may_be_unshown};
@@ -168,6 +171,7 @@ impl EndLosses {
         let mut own = Self { in_ticks: ends.hides_in_ticks(), not_arrived: ends.not_arrived(), ..Self::default() };
         own.elsewhere = flows.elsewhere();
         let unshown = flows.unshown(&own.elsewhere);
+        let unheard = Unheard::of(flows);
         let mut unassigned: BTreeMap<i8, u64> = BTreeMap::new();
         for (at, (key, flow)) in (0..).zip(&ends.flows) {
             let Some((way, sa)) = flows.way(at) else { continue };
@@ -209,6 +213,7 @@ impl EndLosses {
                 (None, _) => *unassigned.entry(way).or_default() += lost,
             }
         }
+        own.leave_unheard_open(flows, unheard);
         own.leave_unseen_open();
         own.leave_untold(flows, &unassigned);
         own.untold.extend(flows.not_shown_back());
