@@ -69,6 +69,26 @@ fn packets_to_a_group_are_paired_and_their_losses_told() {
     }
 }
 
+/// Times that a file keeps more exactly than they were taken are as uncertain as they were taken.
+#[test]
+fn clocks_are_known_no_better_than_their_steps() {
+    for (step_ns, ahead_ns) in [(1_000_000, 6_033_271_000), (10_000_000, -3_189_415_000), (1_000, 6_033_271_000)] {
+        let coarse =
+            Scenario { packets: 600, pace: Pace::Random(20_000_000), one_clock: false, ahead_ns, step_ns, ..healthy() };
+        let (_, report) = report(&coarse);
+        for own in items(&report, "directions") {
+            assert_eq!(own["clock"]["basis"], "both-directions", "{step_ns}: {own}");
+            let [offset, within] = ["offset_ns", "uncertainty_ns"].map(|name| own["clock"][name].as_i64().expect("ns"));
+            // Both are rounded to nanoseconds.
+            assert!((offset - ahead_ns).abs() <= within + 1, "{step_ns}: {offset} +- {within}, it is {ahead_ns}");
+            assert!(step_ns < 1_000_000 || within >= 2 * step_ns as i64, "{step_ns}: {offset} +- {within}");
+            let definition = text(&own["latency_ns"], "definition");
+            let steps = if step_ns < 1_000_000 { "0.001 us" } else { &format!("{} us", step_ns / 1_000) };
+            assert!(definition.contains(&format!("in steps of {steps}")), "{definition}");
+        }
+    }
+}
+
 /// Fewer packets than make a beginning come while others wait for it.
 #[test]
 fn packets_that_come_slowly_are_paired() {

@@ -36,6 +36,9 @@ impl Matcher {
         let span = |side: &Progress| side.first.map_or(0, |first| side.latest.saturating_sub(first)).max(1) as f64;
         let hidden = if step < COARSE { 0.0 } else { 2.0 * step / span(&self.plain).min(span(&self.tunnel)) };
         let drift_uncertainty = clock.drift_uncertainty.map(|own| own + hidden).filter(|own| *own < MOST);
-        Clock { drift_uncertainty, ..clock }
+        // Each time may be as much as a step later than it says.
+        let rounding = (self.plain.coarseness() + self.tunnel.coarseness()) as f64;
+        let uncertainty_ns = clock.uncertainty_ns.map(|own| own + rounding);
+        Clock { drift_uncertainty, uncertainty_ns, ..clock }
     }
 }
