@@ -152,6 +152,8 @@ pub(crate) struct Matcher {
     jumps: Jumps,
     /// Of each SA, the usual difference of the timestamps of pairs that content makes.
     usual: Vec<Option<Usual>>,
+    /// Packets that have equals and waited until the usual difference was known.
+    hesitated: u32,
     /// Which pairs by order are proved, by lane.
     proofs: [Proof; 2],
     /// Room for the pairs by order of each lane among those that are held.
@@ -189,6 +191,7 @@ impl Matcher {
             watches: Vec::new(),
             jumps: Jumps::default(),
             usual: Vec::new(),
+            hesitated: 0,
             proofs: Default::default(),
             members: Default::default(),
             rows: rows.then(Vec::new),

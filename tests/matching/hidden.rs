@@ -3,6 +3,7 @@
 
 mod fragments;
 mod gateways;
+mod polls;
 mod strangers;
 
 use std::net::Ipv4Addr;

@@ -1,6 +1,8 @@
 //! What makes the two sides unequal although all is in order: hosts that begin late, packets that the gateway refuses, that overtake each other, that a
 //! network card divides, that a snapshot length cuts, and timestamps coarser than the gateway is slow.
 
+mod readings;
+
 use std::net::Ipv4Addr;
 
 use serde_json::Value;

@@ -2,7 +2,9 @@
 
 mod anchors;
 mod crowded;
+mod hesitation;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use self::crowded::crowded;
@@ -19,6 +21,9 @@ const GUESSED: f32 = 0.4;
 /// Pairs that are sure, by which those of packets that have equals are timed.
 const ANCHORS: u32 = 3;
 
+/// Pairs that are sure, after which one that is far off the others need not be one.
+const PROVED: u32 = 64;
+
 /// The usual difference of the timestamps of an SA's pairs.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::matching) struct Usual {
@@ -27,10 +32,17 @@ pub(in crate::matching) struct Usual {
     varies: i64,
     /// Pairs that are sure.
     anchors: u32,
+    /// The farthest from the usual difference that a pair of packets without equals was, since [`PROVED`].
+    widest: u64,
 }
 
 /// The longest that equal packets are taken to be apart by one clock, in nanoseconds, until their delay is known.
 pub(in crate::matching) const FARTHEST_ALIKE: u64 = 50_000_000;
+
+/// Whether a packet in the tunnel waits with this content.
+fn waits_with(packet: &Tunnelled, identity: Identity) -> bool {
+    matches!(packet.fate, TunnelledFate::Waiting) && packet.identity.is_some_and(|own| own.agrees(identity))
+}
 
 impl Matcher {
     /// Makes sure that plaintext packets can be found by content.
@@ -72,8 +84,23 @@ impl Matcher {
     /// The plaintext packet of a tunnelled one. Of packets that are alike it is the one whose time fits.
     fn plain_of(&mut self, identity: Identity, serial: Serial) -> Option<(Serial, bool)> {
         self.index_plain();
-        let own = self.plain_index.as_ref()?.is_repeated(identity).then(|| self.ledger.tunnel.get(serial)).flatten();
-        let Some((own, ns)) = own.and_then(|t| Some((*t, t.time.ns()?))) else { return self.plain_with(identity) };
+        let own = self.is_repeated(identity).then(|| self.ledger.tunnel.get(serial)).flatten().copied();
+        let Some(own) = own.filter(|own| own.time.ns().is_some()) else {
+            let found = self.plain_with(identity)?;
+            let packets = self.ledger.plain.get(found.0).copied().zip(self.ledger.tunnel.get(serial).copied());
+            let is_held = packets.is_some_and(|(plain, own)| self.is_held_back(&plain, &own));
+            return (!is_held).then_some(found);
+        };
+        match self.base(own.sa) {
+            Some(base) => self.nearest_plain(identity, &own, base).map(|at| (at, true)),
+            None if self.hesitates() => None,
+            None => self.plain_with(identity).map(|(at, _)| (at, true)),
+        }
+    }
+
+    /// Of the plaintext packets that wait with this content the one whose time fits.
+    fn nearest_plain(&self, identity: Identity, own: &Tunnelled, base: i64) -> Option<Serial> {
+        let ns = own.time.ns()?;
         let ledger = &self.ledger;
         let plain = |serial| {
             ledger
@@ -82,8 +109,7 @@ impl Matcher {
                 .filter(|p| p.fate == PlainFate::Waiting && p.identity.is_some_and(|own| own.agrees(identity)))
         };
         let at = |serial| ledger.plain.get(serial).and_then(|p| p.time.ns()).unwrap_or(i64::MIN);
-        let Some(base) = self.base(own.sa) else { return self.plain_with(identity).map(|(at, _)| (at, true)) };
-        let misfit = |serial| Some(self.misfit(plain(serial)?, &own, base));
+        let misfit = |serial| Some(self.misfit(plain(serial)?, own, base));
         let cost = |serial| {
             misfit(serial)
                 .filter(|misfit| self.is_near(own.sa, *misfit))
@@ -91,24 +117,28 @@ impl Matcher {
         };
         let earliest = ns.saturating_sub(base).saturating_sub(self.unknown_delay(own.sa));
         let before = |serial| at(serial) < earliest;
-        self.plain_index.as_ref()?.nearest(identity, before, cost).map(|(at, _)| (at, true))
+        self.plain_index.as_ref()?.nearest(identity, before, cost).map(|(at, _)| at)
     }
 
     /// The tunnelled packet of a plaintext one that was read later.
-    pub(in crate::matching) fn tunnelled_with(&self, identity: Identity, packet: &Plain) -> Option<(Serial, bool)> {
+    pub(in crate::matching) fn tunnelled_with(&mut self, identity: Identity, packet: &Plain) -> Option<(Serial, bool)> {
+        let alike = self.is_repeated(identity);
+        let may_hesitate = alike && self.may_hesitate();
         let ledger = &self.ledger;
-        let tunnelled = |serial| {
-            ledger.tunnel.get(serial).filter(|t| {
-                matches!(t.fate, TunnelledFate::Waiting) && t.identity.is_some_and(|own| own.agrees(identity))
-            })
-        };
-        let alike = self.tunnel_index.is_repeated(identity);
+        let tunnelled = |serial| ledger.tunnel.get(serial).filter(|t| waits_with(t, identity));
         let (Some(ns), true) = (packet.time.ns(), alike) else {
-            return self.tunnel_index.find(identity, |serial| tunnelled(serial).is_some());
+            let found = self.tunnel_index.find(identity, |serial| tunnelled(serial).is_some())?;
+            let own = ledger.tunnel.get(found.0).copied();
+            let is_held = own.is_some_and(|own| self.is_held_back(packet, &own));
+            return (!is_held).then_some(found);
         };
+        let is_unknown = Cell::new(false);
         let cost = |serial| {
             let t = tunnelled(serial)?;
-            let Some(base) = self.base(t.sa) else { return Some(0) };
+            let Some(base) = self.base(t.sa) else {
+                is_unknown.set(true);
+                return (!may_hesitate).then_some(0);
+            };
             Some(self.misfit(packet, t, base))
                 .filter(|misfit| self.is_near(t.sa, *misfit))
                 .map(|own| self.first(t.sa, own))
@@ -121,7 +151,12 @@ impl Matcher {
             };
             t.and_then(sent).unwrap_or(i64::MIN) < ns
         };
-        self.tunnel_index.nearest(identity, before, cost).map(|(at, _)| (at, true))
+        let found = self.tunnel_index.nearest(identity, before, cost).map(|(at, _)| (at, true));
+        if found.is_none() && is_unknown.get() && !self.hesitates() {
+            let waits = |serial| self.ledger.tunnel.get(serial).is_some_and(|t| waits_with(t, identity));
+            return self.tunnel_index.find(identity, waits);
+        }
+        found
     }
 
     /// The usual difference of the timestamps of an SA's pairs; of one clock it begins with none.
@@ -172,12 +207,13 @@ impl Matcher {
         /// How much they vary before anything is known, in nanoseconds.
         const VARIES: i64 = 250_000;
         if let Some(usual) = self.usual.get_mut(sa as usize) {
-            let Usual { base, varies, anchors } =
-                usual.unwrap_or(Usual { base: difference, varies: VARIES, anchors: 0 });
+            let Usual { base, varies, anchors, widest } =
+                usual.unwrap_or(Usual { base: difference, varies: VARIES, anchors: 0, widest: 0 });
             let off = difference.saturating_sub(base);
             let more = off.saturating_abs().saturating_sub(varies) / 8;
             let (base, varies) = (base.saturating_add(off / 4), varies.saturating_add(more));
-            *usual = Some(Usual { base, varies, anchors: anchors.saturating_add(u32::from(sure)) });
+            let widest = if sure && anchors >= PROVED { widest.max(off.unsigned_abs()) } else { widest };
+            *usual = Some(Usual { base, varies, anchors: anchors.saturating_add(u32::from(sure)), widest });
         }
     }
 
@@ -231,6 +267,9 @@ impl Matcher {
         };
         let far = stray && misfit.is_some_and(|misfit| misfit > FARTHEST_ALIKE);
         let sa = t.sa;
+        if let (Some(misfit), Some(Some(usual))) = (misfit, self.usual.get_mut(sa as usize)) {
+            usual.widest = if usual.anchors >= PROVED { usual.widest.max(misfit) } else { usual.widest };
+        }
         if let Some(difference) = difference.filter(|_| confidence >= ALIKE) {
             self.learn(sa, difference, !more);
             if !self.settings.one_clock {

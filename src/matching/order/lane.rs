@@ -13,6 +13,7 @@ pub(in crate::matching::order) use self::skips::SKIP_UNKNOWN;
 use self::skips::SeenLoss;
 use super::delay::Delay;
 use super::settle::overtaken::Overtaken;
+use super::settle::reread::{Contradiction, KeptLengths};
 use crate::analysis::limits::{RUN_GAP_NS, RUN_STEP};
 use crate::matching::limits::{MAX_HOLES, MAX_HOLES_AT_ONCE};
 use crate::matching::packets::flows::{Class, FlowId};
@@ -107,6 +108,11 @@ pub(in crate::matching) struct Lane {
     pub(in crate::matching) seen_loss: SeenLoss,
     /// The same of packets of flows of which was not known whether they go through the tunnel.
     pub(in crate::matching) strangers: SeenLoss,
+    /// Lengths of the plaintext packets that are paired.
+    pub(in crate::matching) kept: KeptLengths,
+    /// The latest packets that contradict their mapping, and how many mappings were replaced.
+    pub(in crate::matching) contradictions: VecDeque<Contradiction>,
+    pub(in crate::matching) rereads: u32,
     passed: Passed,
     /// What was passed by before the first pair.
     before: Passed,

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::beginning::Search;
 use super::delay::Delay;
 use super::lane::{Lane, PlainItem, TunnelItem};
+use super::pairs::SaInfo;
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::Ledger;
 use crate::matching::packets::mapping::{self, Inside, Lengths, Mapping, Mappings, SharedAddresses, candidates};
@@ -39,12 +40,7 @@ struct TimedLengths {
 impl Search<'_> {
     /// What may be inside the ESP of an SA, if packets of these flows are.
     fn possible(&self, sa: u32, flows: &BTreeSet<FlowId>) -> Vec<(i32, Inside)> {
-        let Some(info) = self.sas.get(sa as usize) else { return Vec::new() };
-        let shared = |flow: &FlowId| match self.ledger.flows.key(*flow) {
-            Some(key) => SharedAddresses::of(key.src == info.src, key.dst == info.dst),
-            None => SharedAddresses::One,
-        };
-        Inside::possible(info.src, flows.iter().map(shared).max().unwrap_or(SharedAddresses::None))
+        self.sas.get(sa as usize).map_or_else(Vec::new, |info| possible(info, flows, self.ledger))
     }
 
     /// The mapping of each SA, from lengths alone; `None` where no SA has one.
@@ -78,6 +74,15 @@ impl Search<'_> {
         }
         (!mappings.is_empty()).then_some(mappings)
     }
+}
+
+/// What may be inside the ESP of an SA, if packets of these flows are.
+pub(super) fn possible(info: &SaInfo, flows: &BTreeSet<FlowId>, ledger: &Ledger) -> Vec<(i32, Inside)> {
+    let shared = |flow: &FlowId| match ledger.flows.key(*flow) {
+        Some(key) => SharedAddresses::of(key.src == info.src, key.dst == info.dst),
+        None => SharedAddresses::One,
+    };
+    Inside::possible(info.src, flows.iter().map(shared).max().unwrap_or(SharedAddresses::None))
 }
 
 /// Replaces the mapping of each SA of a lane of which another one explains more of the packets at these times. `plain` is in order of time.

@@ -3,21 +3,25 @@
 //! Most packets are paired as they come. From the first doubt on (a length that does not fit, a time that is unlike the others) an
 //! [`align`]ment decides.
 
+mod hints;
 pub(in crate::matching) mod overtaken;
+pub(super) mod reread;
 mod smooth;
 pub(super) mod stretches;
 mod sure;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 
+use self::hints::hint;
+use self::reread::Readings;
 use self::stretches::{SentTimes, Unseen, is_diverse, outage, slack, unseen};
 use super::align;
 use super::beginning::Beginning;
 use super::delay::Delay;
 use super::lane::{Hole, Lane, Level, Place, PlainItem, TunnelItem};
-use crate::matching::packets::flows::{Class, FlowId};
+use crate::matching::packets::flows::Class;
 use crate::matching::packets::ledger::{Ledger, PairBasis, PlainFate, Serial, TunnelledFate};
 
 /// Tunnelled packets that are settled at once.
@@ -73,7 +77,12 @@ impl Lane {
 
     /// Settles the packets that are older than `until`, as long as enough younger ones are known to check them by; `stale` ones also
     /// with fewer, and all of them at the end.
-    pub(in crate::matching) fn advance(&mut self, ledger: &mut Ledger, until: i64, stale: i64, end: bool) {
+    pub(in crate::matching) fn advance(
+        &mut self,
+        ledger: &mut Ledger,
+        readings: &Readings<'_>,
+        (until, stale, end): (i64, i64, bool),
+    ) {
         loop {
             let older =
                 |than: i64| self.tunnelled().iter().take(BLOCK + AHEAD).take_while(|item| item.ns <= than).count();
@@ -87,12 +96,12 @@ impl Lane {
             if commit == 0 {
                 return;
             }
-            self.block(ledger, commit);
+            self.block(ledger, readings, commit);
         }
     }
 
     /// Settles the first `commit` packets.
-    fn block(&mut self, ledger: &mut Ledger, commit: usize) {
+    fn block(&mut self, ledger: &mut Ledger, readings: &Readings<'_>, commit: usize) {
         let delay = self.delay.unwrap_or(Delay { base: None, spread: 1e6, jitter: 1e6, edge: None });
         let commit = self.synchronise(ledger, commit, delay);
         if commit == 0 || self.go_straight(ledger, commit, delay) {
@@ -156,6 +165,9 @@ impl Lane {
             if hint(ledger, &items, &aligned) {
                 plain = items.iter().map(|item| plain_of(self, item, ledger)).collect();
                 aligned = align(&plain);
+            }
+            if self.reread(ledger, readings, &block, (end, &aligned)) {
+                return;
             }
             self.settle(ledger, &block, end, &aligned);
         }
@@ -288,6 +300,7 @@ impl Lane {
                 found += usize::from(ledger.flows.class(plain.flow) == Class::Unknown);
                 if ledger.pair(plain.serial, item.serial, PairBasis::Order, confidence) {
                     differences.push(item.ns.saturating_sub(plain.ns));
+                    self.kept.add(plain.bytes);
                     let stretch = self.stretch(&item);
                     ledger.belongs(item.serial, stretch);
                 }
@@ -367,33 +380,4 @@ impl Lane {
             waiting.push_front(item);
         }
     }
-}
-
-/// Takes note of flows that a first look finds in the tunnel; returns whether any of them is new.
-fn hint(ledger: &mut Ledger, plain: &[PlainItem], aligned: &align::Aligned) -> bool {
-    /// Packets that make a flow known.
-    const ENOUGH: u32 = 3;
-    let last = aligned.iter().rev().find_map(|found| *found).map_or(0, |(at, _)| at + 1);
-    let first = aligned.iter().find_map(|found| *found).map_or(0, |(at, _)| at);
-    let mut counts: HashMap<FlowId, (u32, u32), FixedState> = HashMap::default();
-    for item in plain.get(first..last).unwrap_or_default() {
-        counts.entry(item.flow).or_default().0 += 1;
-    }
-    for (at, _) in aligned.iter().flatten() {
-        if let Some(count) = plain.get(*at).and_then(|item| counts.get_mut(&item.flow)) {
-            count.1 += 1;
-        }
-    }
-    let mut news = false;
-    for (flow, (all, found)) in counts {
-        if found >= ENOUGH
-            && found * 2 >= all
-            && ledger.flows.class(flow) == Class::Unknown
-            && let Some(flow) = ledger.flows.get_mut(flow)
-        {
-            flow.hinted = true;
-            news = true;
-        }
-    }
-    news
 }

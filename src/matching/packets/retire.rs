@@ -82,19 +82,6 @@ impl Matcher {
         }
     }
 
-    /// Of packets that are alike as many belong together as there are, whichever they are.
-    fn count_alike(&mut self, serial: Serial) -> bool {
-        let Some(t) = self.ledger.tunnel.get(serial) else { return false };
-        let Some(identity) = t.identity.filter(|identity| self.tunnel_index.is_repeated(*identity)) else {
-            return false;
-        };
-        let Some((plain, _)) = self.plain_with(identity).filter(|(plain, _)| self.may_be(*plain, serial)) else {
-            return false;
-        };
-        self.pair_content(plain, serial, true, false);
-        true
-    }
-
     /// The waiting plaintext packet that `is_kin` and is next to the time of a packet in the tunnel; where the clocks were not compared yet, the
     /// first of the earliest and of the latest ones.
     fn plain_about(&self, ns: Option<i64>, is_kin: impl Fn(&Plain) -> bool) -> Option<Serial> {

@@ -7,6 +7,7 @@ use crate::matching::limits::{MAX_WAITING, ON_ITS_WAY_NS};
 use crate::matching::order::beginning::{BeginningTrial, PlainWays, Search, WayTold, directions, fresh};
 use crate::matching::order::evidence::CERTAIN;
 use crate::matching::order::lane::{Lane, PlainItem};
+use crate::matching::order::settle::reread::Readings;
 use crate::matching::packets::ledger::{Ledger, TunnelledFate};
 use crate::model::Address;
 
@@ -158,7 +159,8 @@ impl Order {
                 self.guessed &= (other >= base) == known || is_tied;
                 lane.take(*found, ledger);
                 if end {
-                    lane.advance(ledger, i64::MAX, i64::MAX, true);
+                    let readings = Readings { catalogue, sas: &self.sas, given: &self.given };
+                    lane.advance(ledger, &readings, (i64::MAX, i64::MAX, true));
                 }
             } else if waiting > MAX_WAITING / 2 {
                 lane.leave_all(ledger);

@@ -111,6 +111,7 @@ impl Lane {
             let confidence = sure.min(self.distinct(candidates, at, item.ns));
             if ledger.pair(plain.serial, item.serial, PairBasis::Order, confidence) {
                 differences.push(item.ns.saturating_sub(plain.ns));
+                self.kept.add(plain.bytes);
                 let stretch = self.stretch(item);
                 ledger.belongs(item.serial, stretch);
             }

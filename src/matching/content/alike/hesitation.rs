@@ -1,0 +1,102 @@
+//! Packets that have equals, by two clocks, as long as no pair without equals tells how far apart these are.
+//!
+//! The first of equal packets on one side need not be the first on the other: one capture may have begun earlier. So they wait for pairs that are sure,
+//! and what waits until the end is paired by its time, as far as that is known.
+
+use super::{FARTHEST_ALIKE, PROVED};
+use crate::matching::Matcher;
+use crate::matching::content::identity::Identity;
+use crate::matching::content::index::Index;
+use crate::matching::limits::ON_ITS_WAY_NS;
+use crate::matching::packets::ledger::{Plain, PlainFate, Serial, Tunnelled, TunnelledFate};
+
+/// Packets that wait at most. Of more, as where a generator sends nothing else, the first of both sides are each other.
+const MOST: u32 = 1 << 10;
+/// How many times as far from the usual time as any pair without equals an equal packet may be.
+const TIMES: u64 = 4;
+/// How far from the usual time a pair is that seems to have no equals and waits for such, in nanoseconds.
+const FAR: u64 = ON_ITS_WAY_NS.unsigned_abs() / 2;
+
+impl Matcher {
+    /// Whether packets with this content came more than once on either side.
+    pub(super) fn is_repeated(&self, identity: Identity) -> bool {
+        self.tunnel_index.is_repeated(identity)
+            || self.plain_index.as_ref().is_some_and(|index| index.is_repeated(identity))
+    }
+
+    /// Whether packets wait until the difference of the clocks is known.
+    pub(super) const fn may_hesitate(&self) -> bool {
+        !self.settings.one_clock && self.hesitated < MOST
+    }
+
+    /// Whether one more packet waits. If it is the one too many, those that wait are paired as they came.
+    pub(super) fn hesitates(&mut self) -> bool {
+        if !self.may_hesitate() {
+            return false;
+        }
+        self.hesitated += 1;
+        if self.hesitated < MOST {
+            return true;
+        }
+        let waits = |(serial, t): (Serial, &Tunnelled)| {
+            let is_waiting = t.indexed && matches!(t.fate, TunnelledFate::Waiting);
+            t.identity.filter(|_| is_waiting).map(|identity| (serial, identity, t.sa))
+        };
+        let waiting: Vec<(Serial, Identity, u32)> = self.ledger.tunnel.iter().filter_map(waits).collect();
+        for (serial, identity, sa) in waiting {
+            if self.base(sa).is_none()
+                && self.is_repeated(identity)
+                && let Some((plain, _)) = self.plain_with(identity)
+            {
+                self.pair_content(plain, serial, true, true);
+            }
+        }
+        false
+    }
+
+    /// By how much an equal packet may be off the usual time of its SA.
+    fn reach(&self, sa: u32) -> u64 {
+        let usual = self.usual.get(sa as usize).copied().flatten().filter(|usual| usual.anchors >= PROVED);
+        usual.map_or(u64::MAX, |usual| usual.widest.saturating_mul(TIMES).max(FARTHEST_ALIKE))
+    }
+
+    /// Whether two packets of one content, the only ones so far, are so far off the usual time that they wait for equal ones that fit better.
+    pub(super) fn is_held_back(&mut self, plain: &Plain, own: &Tunnelled) -> bool {
+        let Some(usual) = self.usual.get(own.sa as usize).copied().flatten() else { return false };
+        if self.settings.one_clock || usual.anchors < PROVED {
+            return false;
+        }
+        let misfit = self.misfit(plain, own, usual.base);
+        misfit > FAR && misfit > self.reach(own.sa) && self.hesitates()
+    }
+
+    /// Of packets that are alike as many belong together as there are, whichever they are, as far as their times allow: what is further apart than any
+    /// other pair passed where one side was not recorded. Two that were held back and turned out to have no equals are a pair.
+    pub(in crate::matching) fn count_alike(&mut self, serial: Serial) -> bool {
+        let Some(own) = self.ledger.tunnel.get(serial).copied() else { return false };
+        let Some(identity) = own.identity else { return false };
+        if !self.is_repeated(identity) {
+            let only = self.plain_with(identity).filter(|(plain, _)| self.may_be(*plain, serial));
+            only.into_iter().for_each(|(plain, more)| self.pair_content(plain, serial, more, true));
+            return only.is_some();
+        }
+        self.index_plain();
+        let base = self.base(own.sa);
+        if let Some(plain) = base.and_then(|base| self.nearest_plain(identity, &own, base)) {
+            self.pair_content(plain, serial, true, true);
+            return true;
+        }
+        let reach = self.reach(own.sa);
+        let may_be = |plain: Serial| {
+            let waiting = self.ledger.plain.get(plain).filter(|p| p.fate == PlainFate::Waiting);
+            waiting.is_some_and(|p| {
+                let misfit = base.map_or(0, |base| self.misfit(p, &own, base));
+                p.identity.is_some_and(|other| other.agrees(identity)) && misfit <= reach
+            })
+        };
+        let found = self.plain_index.as_ref().and_then(|index: &Index| index.find(identity, may_be));
+        let Some((plain, _)) = found.filter(|(plain, _)| self.may_be(*plain, serial)) else { return false };
+        self.pair_content(plain, serial, true, false);
+        true
+    }
+}
