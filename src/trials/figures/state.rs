@@ -6,7 +6,7 @@ use super::Measured;
 use super::fit::rank;
 use super::stamps::without_waiting;
 use crate::model::trials::{Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
-use crate::trials::limits::{CLOCKS_APART, FORWARD_NS, WAITING, WAYS};
+use crate::trials::limits::{CLOCKS_APART, FORWARD_NS, STAMPS_NS, WAITING, WAYS};
 
 /// What trials must share to be compared.
 pub(crate) type Group = (Direction, Ways, String);
@@ -69,7 +69,9 @@ fn without_times(trial: &mut Trial, [ends, device]: [f64; 2]) {
     {
         trial.undetermined.push(OpenFigure { figure: Figure::DeviceLatency, reason });
     }
-    if trial.latency_p50_ns.or(trial.latency_min_ns).is_none_or(|late| !is_wrong(ends, late)) {
+    // Nor does what is less than no time by more than the clocks may be wrong.
+    let is_negative = ends > 0.0 && trial.latency_min_ns.is_some_and(|least| (least as f64) < -ends - STAMPS_NS);
+    if !is_negative && trial.latency_p50_ns.or(trial.latency_min_ns).is_none_or(|late| !is_wrong(ends, late)) {
         return;
     }
     without_waiting(trial);
