@@ -8,11 +8,11 @@ use crate::capture::CaptureReader;
 use crate::engine::rotation::interleave::Interleave;
 use crate::keys::Dissector;
 use crate::model::report::{Exactness, LengthBasis, RunSummary, Tool};
-use crate::model::trials::{self, Bench, TrialsReport};
+use crate::model::trials::{self, Bench, Figure, OpenFigure, Reason, TrialsReport};
 use crate::model::vocabulary::TrialsSchema;
 use crate::model::{Error, Timestamp};
 use crate::trials::report::trial_findings;
-use crate::trials::{ClearTrial, Figured, Place, Taps, TapsGiven, TrialsSettings, finish};
+use crate::trials::{ClearTrial, ClockFigures, Figured, Place, Taps, TapsGiven, TrialsSettings, finish};
 
 /// The captures of a run. Those that are not given are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -152,8 +152,11 @@ fn report(
             packets,
             tunnelled,
             l1_basis: if assumed.get(at) == Some(&true) { LengthBasis::Assumed } else { LengthBasis::Measured },
-            clock_offset_ns: clock.map(|(offset, _)| offset),
-            clock_drift_ppm: clock.and_then(|(_, drift)| drift).map(|drift| 1e6 * drift),
+            clock_offset_ns: clock.map(|own| own.offset_ns),
+            clock_drift_ppm: clock.and_then(|own| own.drift).map(|drift| 1e6 * drift),
+            clock_drift_uncertainty_ppm: clock.and_then(|own| own.drift_error).map(|error| 1e6 * error),
+            clock_uncertainty_ns: clock.and_then(|own| own.uncertainty_ns),
+            undetermined: clock_open(clock),
         }
     });
     let mut report = TrialsReport {
@@ -179,6 +182,14 @@ fn report(
     };
     report.findings = trial_findings(&report, &figured, &all, wrong_tap, offsets);
     report
+}
+
+/// What is not known of a clock, and why.
+fn clock_open(clock: Option<ClockFigures>) -> Vec<OpenFigure> {
+    let Some(clock) = clock else {
+        return vec![OpenFigure { figure: Figure::ClockOffset, reason: Reason::NoAnchor }];
+    };
+    clock.open.map(|reason| OpenFigure { figure: Figure::ClockDrift, reason }).into_iter().collect()
 }
 
 /// What the run was told.

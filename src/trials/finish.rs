@@ -3,7 +3,8 @@
 use super::association::row::{At, Unclear};
 use super::association::stepped::{self, Forward};
 use super::association::{
-    Clocks, FrameRow, Span, TapTimes, at_pauses, both_ways, drained, from_last, joined, packets_beside, pair, row,
+    ClockFigures, Clocks, FrameRow, Span, TapTimes, at_pauses, both_ways, drained, from_last, joined, packets_beside,
+    pair, row,
 };
 use super::begins;
 use super::figures::judge;
@@ -40,7 +41,7 @@ pub(crate) struct Figured {
     pub(crate) segments: Vec<Segment>,
     pub(crate) flows: Vec<Flow>,
     /// Of each tap: offset and, where it is known, drift of its clock.
-    pub(crate) clocks: [Option<(i64, Option<f64>)>; 3],
+    pub(crate) clocks: [Option<ClockFigures>; 3],
     pub(crate) depends_on_offset: bool,
     /// More packets of a direction went out than came in: the direction, in, out.
     pub(crate) swapped: Vec<(Direction, u64, u64)>,
@@ -142,6 +143,8 @@ fn compared(taps: &Taps, both: &[Vec<(Place, At)>; 2], settings: &TrialsSettings
             own = rows(&clocks);
         }
         clocks.balance(&own);
+        let wrong = clocks.impossible(&own);
+        clocks.doubt(&wrong);
     }
     clocks
 }
@@ -156,8 +159,6 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     let both = seen(taps, &ways, settings, known);
     let clocks = compared(taps, &both, settings);
     out.depends_on_offset = clocks.depends_on_offset;
-    out.clocks =
-        all.map(|place| clocks.get(place).map(|clock| (clock.offset, Some(clock.drift).filter(|_| clock.drift_known))));
     let (mut rows, mut found): (Vec<FrameRow>, Vec<Found>) = (Vec::new(), Vec::new());
     for (way, seen) in both.iter().enumerate() {
         let (row, own) = direction(taps, seen, way, &clocks, settings);
@@ -183,6 +184,9 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     out.segments = left_out::segments(taps, &rows, &left, is_cut);
     let kept = number(kept.into_iter().map(|own| Found { mate: mate(&own, &left, &rows), ..own }).collect());
     out.carried_in = left_out::carried_in(&rows, &kept);
+    let first = rows.iter().filter_map(|row| row.t.first().copied()).min().unwrap_or(0);
+    let times: Vec<(i64, i64)> = kept.iter().map(|found| (found.begin, found.end)).collect();
+    out.clocks = all.map(|place| clocks.figures(place, first, &times));
     let each = kept.iter().filter_map(|found| {
         let row = rows.get(found.way)?;
         let own = trial::measured(taps, row, found, &clocks, settings)?;

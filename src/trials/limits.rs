@@ -90,6 +90,8 @@ pub(super) const USUAL_DRIFT: f64 = 1e-4;
 pub(super) const SLACK_NS: i64 = ANCHOR_NS;
 /// By how much clocks that were compared may still be apart, in nanoseconds.
 pub(super) const CLOCKS_APART: i64 = 500_000;
+/// Stamps in microseconds of two taps leave differences of times wrong by as much, in nanoseconds.
+pub(super) const STAMPS_NS: f64 = 1_000.0;
 /// Anchors of each tap that are compared.
 pub(super) const MAX_ANCHORS: usize = 192;
 /// A forward step of a sequence number by more is no loss.

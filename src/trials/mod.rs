@@ -28,6 +28,7 @@ mod transfers;
 mod trial;
 mod untold;
 
+pub(crate) use association::ClockFigures;
 pub(crate) use finish::{Figured, TapsGiven, finish};
 pub(crate) use limits::SHORT_SECONDS;
 pub(crate) use read::{Place, Taps};

@@ -111,7 +111,7 @@ fn control(taps: &Taps, first: Place, found: &Found, clocks: &Clocks) -> (u64, u
 
 /// Time of the first frame as its capture states it.
 fn start(taps: &Taps, first: Place, found: &Found, clocks: &Clocks) -> i64 {
-    let offset = clocks.get(first).map_or(0, |clock| clock.offset);
+    let offset = clocks.get(first).map_or(0, |clock| clock.ahead(found.begin));
     let own = found.begin.saturating_add(offset);
     if offset == 0 { taps.place(first).raw(found.begin) } else { own }
 }

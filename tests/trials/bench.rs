@@ -72,6 +72,10 @@ pub struct Bench {
     /// Nanoseconds per packet, and per octet.
     pub per_packet: u64,
     pub per_octet: u64,
+    /// By how many nanoseconds less for each tenfold rate above 10 packets a second, but for the first packet of a load: an idle device sleeps.
+    pub quicker: u64,
+    /// By how many nanoseconds less for each second of a load: the device becomes warm.
+    pub warms: u64,
     /// Packets that fit in.
     pub room: usize,
     /// Nanoseconds from the device to the exit.
@@ -166,6 +170,8 @@ impl Default for Bench {
             constant: false,
             per_packet: 1_000_000,
             per_octet: 0,
+            quicker: 0,
+            warms: 0,
             room: 30,
             delay: 200_000,
             policer: None,
@@ -349,6 +355,8 @@ impl Bench {
                 }
                 let slower = self.collapse.map_or(1, |(most, by)| if inside.len() >= most { by } else { 1 });
                 let service = slower * (self.per_packet + self.per_octet * load.size as u64);
+                let awake = if k > 0 { (self.quicker as f64 * (load.fps / 10.0).log10()) as u64 } else { 0 };
+                let service = service - awake - (self.warms as f64 * k as f64 / load.fps) as u64;
                 let more = if self.wobble > 0 { service * noise.below(2 * self.wobble) / 100 } else { 0 };
                 let done = t.max(*free) + service + more - service * self.wobble / 100;
                 let paused = self.pause.filter(|(from, to)| (since(*from)..since(*to)).contains(&done));

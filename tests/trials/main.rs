@@ -12,6 +12,7 @@ mod clocks;
 mod device;
 mod documents;
 mod doubts;
+mod drifts;
 mod flows;
 mod forms;
 mod made;

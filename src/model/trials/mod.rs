@@ -81,10 +81,19 @@ pub struct Tap {
     /// Whether lengths on the wire are those of the frames, or assumed: frames that are none of Ethernet count as if they had its headers.
     #[serde(default)]
     pub l1_basis: LengthBasis,
-    /// What its clock is ahead of the first tap's, in nanoseconds; null where it cannot be known.
+    /// What its clock is ahead of the first tap's when the first packet of the load comes in, in nanoseconds; null where it cannot be known.
     pub clock_offset_ns: Option<i64>,
     /// By how much its clock runs fast against the first tap's.
     pub clock_drift_ppm: Option<f64>,
+    /// By how much that may be wrong, in 99 of 100 cases.
+    #[serde(default)]
+    pub clock_drift_uncertainty_ppm: Option<f64>,
+    /// By how much a wrong drift may make times of the trials wrong, either way, in nanoseconds; null where nothing bounds the drift.
+    #[serde(default)]
+    pub clock_uncertainty_ns: Option<i64>,
+    /// Which of these is null, and why.
+    #[serde(default)]
+    pub undetermined: Vec<OpenFigure>,
 }
 
 /// What the run was told.

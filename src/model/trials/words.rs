@@ -231,6 +231,10 @@ words! {
         Lossy = "shortest_lossy_frames",
         /// `increase_pct` and `of_baseline_pct`.
         Increase = "increase_pct",
+        /// `clock_offset_ns` and `clock_drift_ppm`.
+        ClockOffset = "clock_offset_ns",
+        /// `clock_drift_ppm`.
+        ClockDrift = "clock_drift_ppm",
     }
 }
 
@@ -305,5 +309,9 @@ words! {
         CaptureCut = "capture-cut",
         /// More frames than are kept: the limit on memory.
         TooManyFrames = "too-many-frames",
+        /// Too few packets that take as long at all times: the drift of a clock may be none and may be more.
+        DriftUntold = "drift-untold",
+        /// What tells the drift of a clock contradicts each other: packets that meet an idle device and those of loads, or both directions.
+        DriftContradicted = "drift-contradicted",
     }
 }

@@ -6,7 +6,7 @@ use super::Measured;
 use super::fit::rank;
 use super::stamps::without_waiting;
 use crate::model::trials::{Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
-use crate::trials::limits::{CLOCKS_APART, FORWARD_NS, WAITING, WAYS};
+use crate::trials::limits::{CLOCKS_APART, FORWARD_NS, STAMPS_NS, WAITING, WAYS};
 
 /// What trials must share to be compared.
 pub(crate) type Group = (Direction, Ways, String);
@@ -64,12 +64,15 @@ fn without_times(trial: &mut Trial, [ends, device]: [f64; 2]) {
     let reason = Reason::DependsOnOffset;
     // What may be wrong by half of it says nothing.
     let is_wrong = |by: f64, late: i64| by > (CLOCKS_APART as f64).max(late as f64 / 2.0);
-    if trial.device_latency_p50_ns.is_some_and(|late| is_wrong(device, late))
+    // Nor does what is less than no time by more than the clocks may be wrong.
+    let is_negative = |by: f64, late: Option<i64>| by > 0.0 && late.is_some_and(|late| (late as f64) < -by - STAMPS_NS);
+    if trial.device_latency_p50_ns.is_some_and(|late| is_wrong(device, late) || is_negative(device, Some(late)))
         && trial.device_latency_p50_ns.take().is_some()
     {
         trial.undetermined.push(OpenFigure { figure: Figure::DeviceLatency, reason });
     }
-    if trial.latency_p50_ns.or(trial.latency_min_ns).is_none_or(|late| !is_wrong(ends, late)) {
+    let negative = is_negative(ends, trial.latency_min_ns);
+    if !negative && trial.latency_p50_ns.or(trial.latency_min_ns).is_none_or(|late| !is_wrong(ends, late)) {
         return;
     }
     without_waiting(trial);

@@ -1,7 +1,7 @@
 //! How well packets in clear agree with frames of a tunnel: of two ways to read its directions, which can be and which cannot.
 
 use super::tap_stream::{FIRSTS, FrameBunch, TapStream};
-use crate::trials::association::clock::vote;
+use crate::trials::association::vote;
 use crate::trials::limits::{FEWEST, TAPS_APART};
 
 /// A tap and the next one that packets of a way pass, and which of the two is the tunnel's: 1 the next one, -1 the first, 0 none.

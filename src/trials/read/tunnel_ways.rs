@@ -9,9 +9,9 @@ use super::tap_stream::{StreamFrame, TapStream};
 use super::tunnel_reading::{Hop, ReadingRules, WayReading};
 use super::{Place, Taps};
 use crate::model::trials::Direction;
-use crate::trials::association::clock::vote;
 use crate::trials::association::row::Sighted;
 use crate::trials::association::shown_once;
+use crate::trials::association::vote;
 use crate::trials::limits::{ANCHOR_NS, BACKGROUND};
 
 const NEAR: usize = 0;

@@ -10,7 +10,7 @@ use super::figures::Figure;
 use super::findings::{self, Found};
 use super::{Document, Section, View, captures, front};
 use crate::model::report::{Capture, LengthBasis};
-use crate::model::trials::{Direction, TrialsReport};
+use crate::model::trials::{Direction, Reason, Tap, TrialsReport};
 use crate::report::words::number::{count, decimal};
 
 /// The whole report.
@@ -48,20 +48,32 @@ fn drawn(mut section: Section, figure: Option<Figure>) -> Section {
     section
 }
 
+/// The clock of a tap against that of the first.
+fn clock(tap: &Tap) -> String {
+    let seconds = |offset: i64| decimal(offset as f64 / 1e9, 6);
+    match (tap.clock_offset_ns, tap.clock_drift_ppm) {
+        (Some(offset), Some(drift)) if offset != 0 || tap.clock_drift_uncertainty_ppm > Some(0.0) => {
+            let within = tap.clock_drift_uncertainty_ppm.map(|error| format!(" (to within {})", decimal(error, 2)));
+            format!("; clock {} s ahead, {} ppm fast{}", seconds(offset), decimal(drift, 1), within.unwrap_or_default())
+        }
+        (Some(offset), None) => {
+            let doubt = tap.undetermined.iter().any(|open| open.reason == Reason::DriftContradicted);
+            let why = if doubt { " (what tells it contradicts each other)" } else { "" };
+            let wrong = tap.clock_uncertainty_ns.filter(|ns| *ns > 0);
+            let by = wrong.map(|ns| format!(": times may be wrong by {} us", decimal(ns as f64 / 1e3, 1)));
+            format!("; clock {} s ahead, drift unknown{why}{}", seconds(offset), by.unwrap_or_default())
+        }
+        (None, _) => "; clock not comparable".to_owned(),
+        _ => String::new(),
+    }
+}
+
 /// Taps, clocks and thresholds.
 fn bench(report: &TrialsReport) -> Section {
     let mut section = Section::titled("Bench");
     for tap in &report.taps {
         let files: Vec<&str> = tap.captures.iter().map(|capture| capture.path.as_str()).collect();
-        let clock = match (tap.clock_offset_ns, tap.clock_drift_ppm) {
-            _ if report.bench.one_clock => String::new(),
-            (Some(offset), Some(drift)) if offset != 0 => {
-                format!("; clock {} s ahead, {} ppm fast", decimal(offset as f64 / 1e9, 6), decimal(drift, 1))
-            }
-            (Some(offset), None) => format!("; clock {} s ahead, drift unknown", decimal(offset as f64 / 1e9, 6)),
-            (None, _) => "; clock not comparable".to_owned(),
-            _ => String::new(),
-        };
+        let clock = if report.bench.one_clock { String::new() } else { clock(tap) };
         section.say(format!(
             "{}: {}; {}, {} in clear, {} in a tunnel{clock}.",
             tap.name,
