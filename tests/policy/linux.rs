@@ -642,6 +642,28 @@ fn a_state_whose_selector_takes_a_part_of_the_policy_is_told() {
     clean("whole", &Pair::new().state(0, OUT, sel, "sel src 10.20.0.0/16 dst 10.20.2.0/24"));
 }
 
+/// Policies of one host for SAs in transport mode that are made when packets ask for them, and the SA that one host has so far.
+#[test]
+fn a_policy_on_demand_waits_for_a_state_of_its_own() {
+    let state = "root@alfa:~# ip xfrm state\nsrc 192.0.2.17 dst 192.0.2.18\n\tproto esp spi 0xc7654321 reqid 2 mode transport\n\t\
+                 replay-window 0\n\taead rfc4106(gcm(aes)) 0x6187cf7757a7cf4163291bed87499fdd00112233 128\n\tsel src 192.0.2.17/32 dst \
+                 192.0.2.18/32\nroot@alfa:~# ip xfrm policy\n";
+    let policy = |to: &str, end: &str| {
+        format!(
+            "src 192.0.2.17/32 dst {to}\n\tdir out priority 373567\n\ttmpl src 192.0.2.17 dst {end}\n\t\tproto esp reqid 2 mode transport\n"
+        )
+    };
+    let said = |name: &str, policies: &[String]| findings(name, &[format!("{state}{}", policies.concat())]);
+    // The packet names the end of the SA.
+    let found = said("demand", &[policy("192.0.2.0/24", "0.0.0.0")]);
+    assert!(loud(&found).is_empty(), "{found:#?}");
+    // The state is that of the narrower policy.
+    let found = said("demand-beside", &[policy("192.0.2.18/32", "192.0.2.18"), policy("192.0.2.0/24", "192.0.2.18")]);
+    assert!(loud(&found).is_empty(), "{found:#?}");
+    let found = said("demand-only", &[policy("192.0.2.0/24", "192.0.2.18")]);
+    assert_eq!(loud(&found), BTreeSet::from(["config-template-mismatch"]), "{found:#?}");
+}
+
 #[test]
 fn policies_of_two_children_that_lead_into_each_others_sas_are_told() {
     let (a, b) = ("192.0.2.17", "192.0.2.18");

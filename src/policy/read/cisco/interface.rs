@@ -132,6 +132,9 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
         ["nameif", called] => {
             let called = (*called).to_owned();
             edit(on, builder, |interface| interface.called = Some(called));
+            if let Some(router) = builder.router() {
+                router.forwarding.is_asa = true;
+            }
         }
         ["authentication" | "encryption" | "ospfv3", ..] | ["ipv6", "ospf", "authentication" | "encryption", ..] => {
             return link::line(Some(on), words, builder);

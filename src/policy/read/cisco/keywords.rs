@@ -156,6 +156,7 @@ const INTERFACE: &[&str] = &[
     "tunnel protection ipsec profile *",
     "tunnel mode",
     "tunnel key",
+    "tunnel vrf *",
     "nameif *",
     "shutdown",
     "description",
