@@ -137,6 +137,12 @@ fn tunnels_between_the_same_addresses_are_paired_by_mode_and_key() {
         keyed(1, &[(1, "2", ""), (2, "7", " shutdown\n"), (3, "3", "")]),
     ];
     silent("left", &old);
+    silent("not-built", &[keyed(0, &[(1, "1", " shutdown\n"), (2, "2", "")]), keyed(1, &[(1, "2", ""), (2, "3", "")])]);
+    let apart = |network: u8, side: usize| inside(MASKS[2], network, side);
+    let of = |side: usize, second: (u8, &str, u8)| {
+        keyed(side, &[(1, "1", &apart(1, side)), (second.0, second.1, &apart(second.2, side))])
+    };
+    silent("two-not-built", &[of(0, (2, "2", 2)), of(1, (3, "3", 3))]);
 }
 
 #[test]

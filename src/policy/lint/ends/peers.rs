@@ -217,8 +217,8 @@ fn answering(view: &View<'_>, from: Place, other: usize, settled: &BTreeSet<Plac
     let is_tunnel = view.entry(from.0, from.1).is_some_and(|entry| entry.number == 0);
     let (mut naming, mut unnamed) = (Vec::new(), Vec::new());
     // Which tunnels belong together is known (`tunnels`).
-    let open = |map: usize, entry: &MapEntry| !settled.contains(&(other, map)) && !(is_tunnel && entry.number == 0);
-    for (map, entry) in router.maps.iter().enumerate().filter(|(map, entry)| open(*map, entry)) {
+    let known = |map: usize, entry: &MapEntry| settled.contains(&(other, map)) || is_tunnel && entry.number == 0;
+    for (map, entry) in router.maps.iter().enumerate().filter(|(map, entry)| !known(*map, entry)) {
         if entry.peers.iter().any(|(peer, _)| Some(*peer) == local || view.other_owner(*peer, other) == Some(from.0)) {
             naming.push(map);
         } else if entry.peers.iter().all(|(peer, _)| view.other_owner(*peer, other).is_none()) {

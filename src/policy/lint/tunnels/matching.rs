@@ -107,7 +107,8 @@ fn loosely<'t, 'v>(view: &View<'_>, left: &'t [&'t TunnelEnd<'v>], right: &'t [&
         |end: &TunnelEnd<'_>| end.leads_to.is_empty() && end.router.forwarding.may_have(&end.entry.name, Chapter::Maps);
     let near = |a: &TunnelEnd<'_>, b: &TunnelEnd<'_>| {
         let (own, far) = (!a.leads_to.is_empty(), !b.leads_to.is_empty());
-        let possible = (own || far) && !is_unread(a) && !is_unread(b);
+        // Those between the same addresses were compared before.
+        let possible = (own || far) && !is_unread(a) && !is_unread(b) && !a.is_exact(b);
         if !possible || taken.contains(&a.place) || taken.contains(&b.place) {
             return None;
         }

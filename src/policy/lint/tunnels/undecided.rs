@@ -68,7 +68,7 @@ fn described(end: &TunnelEnd<'_>, same_ends: bool) -> String {
 }
 
 fn listed(ends: &[TunnelEnd<'_>], said: impl Fn(&TunnelEnd<'_>) -> String) -> String {
-    let mut all: Vec<String> = ends.iter().take(NAMED).map(|end| said(end)).collect();
+    let mut all: Vec<String> = ends.iter().take(NAMED).map(said).collect();
     if ends.len() > NAMED {
         all.push(format!("{} more", ends.len() - NAMED));
     }

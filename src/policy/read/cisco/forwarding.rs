@@ -61,17 +61,19 @@ pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) 
             }
         }
         ["standby" | "vrrp" | "glbp", ..] => {}
-        ["ip", "policy", ..] | ["ip" | "ipv6", "nat" | "vrf", ..] | ["vrf", ..] => {
-            if let ["ip", "vrf", "forwarding", vrf] | ["vrf", "forwarding", vrf] = words {
-                edit(builder, &|port| port.vrf = Some((*vrf).to_owned()));
-            }
-            if let Some(router) = builder.router().filter(|_| words.get(1) != Some(&"nat")) {
-                router.forwarding.other_routes = true;
-            }
-        }
+        ["ip", "policy", ..] | ["ip" | "ipv6", "nat" | "vrf", ..] | ["vrf", ..] => elsewhere(name, words, builder),
         _ => return Read::Foreign,
     }
     Read::Understood
+}
+
+/// Lines of an interface that route its packets by more than the table of the router: VRFs, policies.
+fn elsewhere(name: &str, words: &[&str], builder: &mut Builder) {
+    let Some(router) = builder.router().filter(|_| words.get(1) != Some(&"nat")) else { return };
+    router.forwarding.other_routes = true;
+    if let ["ip", "vrf", "forwarding", vrf] | ["vrf", "forwarding", vrf] = words {
+        router.forwarding.ports.entry(name.to_owned()).or_default().vrf = Some((*vrf).to_owned());
+    }
 }
 
 /// `ip nat inside source list LIST interface NAME overload`.

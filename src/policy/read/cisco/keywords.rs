@@ -156,7 +156,6 @@ const INTERFACE: &[&str] = &[
     "tunnel protection ipsec profile *",
     "tunnel mode",
     "tunnel key",
-    "tunnel vrf *",
     "nameif *",
     "shutdown",
     "description",
