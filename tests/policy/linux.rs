@@ -582,6 +582,21 @@ fn a_key_of_gcm_without_its_salt_is_too_short() {
     assert!(loud(&found).contains("config-key-length"), "{found:#?}");
 }
 
+#[test]
+fn the_kernel_takes_every_length_of_serpent() {
+    let of = |cipher: &str| {
+        let key = "0x6187cf7757a7cf4163291bed87499fdd9177bd65";
+        let old = format!("enc cbc(aes) {}", KEYS[0].1);
+        format!(
+            "{:#?}",
+            Pair::new().everywhere(&old, &format!("enc cbc({cipher}) {key}")).findings(&format!("length-{cipher}"))
+        )
+    };
+    let (aes, serpent) = (of("aes"), of("serpent"));
+    assert!(aes.contains("The kernel refuses a state whose cipher key has such a length"), "{aes}");
+    assert!(serpent.contains("160 bits for SERPENT") && !serpent.contains("refuses"), "{serpent}");
+}
+
 /// A state whose own selector takes none of a policy's packets is passed over (`xfrm_state_look_at`).
 #[test]
 fn a_state_whose_selector_excludes_the_policy_does_not_answer_it() {
