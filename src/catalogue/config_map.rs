@@ -172,7 +172,9 @@ pub(super) const GRE_MISMATCH: Entry = Entry {
               these packets, and arrive only if source, destination and key are those of the other end.",
     causes: &[
         "The source or the destination of the tunnel was mistyped, or its source is another interface.",
-        "`tunnel key` differs, or `tunnel mode` is not GRE.",
+        "`tunnel key` was left out or mistyped on one of the two.",
+        "`tunnel mode` was left out on one of the two: without it a tunnel is `gre ip`.",
+        "`tunnel mode` is not GRE, and the access list selects GRE.",
         "The access lists name networks that the routes send through the tunnel.",
     ],
     remedy: &[

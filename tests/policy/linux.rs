@@ -582,6 +582,21 @@ fn a_key_of_gcm_without_its_salt_is_too_short() {
     assert!(loud(&found).contains("config-key-length"), "{found:#?}");
 }
 
+#[test]
+fn the_kernel_takes_every_length_of_serpent() {
+    let of = |cipher: &str| {
+        let key = "0x6187cf7757a7cf4163291bed87499fdd9177bd65";
+        let old = format!("enc cbc(aes) {}", KEYS[0].1);
+        format!(
+            "{:#?}",
+            Pair::new().everywhere(&old, &format!("enc cbc({cipher}) {key}")).findings(&format!("length-{cipher}"))
+        )
+    };
+    let (aes, serpent) = (of("aes"), of("serpent"));
+    assert!(aes.contains("The kernel refuses a state whose cipher key has such a length"), "{aes}");
+    assert!(serpent.contains("160 bits for SERPENT") && !serpent.contains("refuses"), "{serpent}");
+}
+
 /// A state whose own selector takes none of a policy's packets is passed over (`xfrm_state_look_at`).
 #[test]
 fn a_state_whose_selector_excludes_the_policy_does_not_answer_it() {
@@ -640,6 +655,28 @@ fn a_state_whose_selector_takes_a_part_of_the_policy_is_told() {
     let found = Pair::new().state(0, OUT, sel, "sel src 10.20.1.128/25 dst 10.20.2.0/24").findings("part");
     assert_eq!(loud(&found), BTreeSet::from(["config-template-mismatch"]), "{found:#?}");
     clean("whole", &Pair::new().state(0, OUT, sel, "sel src 10.20.0.0/16 dst 10.20.2.0/24"));
+}
+
+/// Policies of one host for SAs in transport mode that are made when packets ask for them, and the SA that one host has so far.
+#[test]
+fn a_policy_on_demand_waits_for_a_state_of_its_own() {
+    let state = "root@alfa:~# ip xfrm state\nsrc 192.0.2.17 dst 192.0.2.18\n\tproto esp spi 0xc7654321 reqid 2 mode transport\n\t\
+                 replay-window 0\n\taead rfc4106(gcm(aes)) 0x6187cf7757a7cf4163291bed87499fdd00112233 128\n\tsel src 192.0.2.17/32 dst \
+                 192.0.2.18/32\nroot@alfa:~# ip xfrm policy\n";
+    let policy = |to: &str, end: &str| {
+        format!(
+            "src 192.0.2.17/32 dst {to}\n\tdir out priority 373567\n\ttmpl src 192.0.2.17 dst {end}\n\t\tproto esp reqid 2 mode transport\n"
+        )
+    };
+    let said = |name: &str, policies: &[String]| findings(name, &[format!("{state}{}", policies.concat())]);
+    // The packet names the end of the SA.
+    let found = said("demand", &[policy("192.0.2.0/24", "0.0.0.0")]);
+    assert!(loud(&found).is_empty(), "{found:#?}");
+    // The state is that of the narrower policy.
+    let found = said("demand-beside", &[policy("192.0.2.18/32", "192.0.2.18"), policy("192.0.2.0/24", "192.0.2.18")]);
+    assert!(loud(&found).is_empty(), "{found:#?}");
+    let found = said("demand-only", &[policy("192.0.2.0/24", "192.0.2.18")]);
+    assert_eq!(loud(&found), BTreeSet::from(["config-template-mismatch"]), "{found:#?}");
 }
 
 #[test]

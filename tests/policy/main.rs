@@ -14,6 +14,7 @@ mod read;
 mod readings;
 mod secrets;
 mod sides;
+mod tunnel_pairs;
 mod tunnels;
 mod ways;
 mod wire;

@@ -222,7 +222,39 @@ fn a_transform_set_is_in_the_words_of_the_router_that_takes_it() {
     let strong = ios.replace("esp-aes esp-sha-hmac", "esp-aes 256 esp-sha512-hmac");
     let found = finds("asa-lacks", &[&asa("esp-aes-256 esp-sha-hmac"), &strong], &["config-transform-mismatch"]);
     let text = format!("{found:#?}");
-    assert!(hosts(&found) == ["Osprey"] && !text.contains("instead") && text.contains("cannot have"), "{text}");
+    let lacks = "Falcon cannot have the transforms of Osprey with IKEv1.";
+    assert!(hosts(&found) == ["Osprey"] && !text.contains("instead") && text.contains(lacks), "{text}");
+    // Releases of PIX before 7 have AH, and the lines never take it away.
+    let pix = asa("esp-3des")
+        .replace("ASA Version 9.8(2)\n", "PIX Version 6.3(5)\nnameif ethernet0 outside security0\n")
+        .replace("interface GigabitEthernet0/0\n nameif outside\n ip address 203", "ip address outside 203")
+        .replace(" extended", "")
+        .replace("ikev1 ", "");
+    let with_ah = ios.replace("esp-aes esp-sha-hmac", "ah-md5-hmac esp-3des");
+    let found = finds("pix-ah", &[&pix, &with_ah], &["config-transform-mismatch", "weak-transform"]);
+    let text = format!("{found:#?}");
+    assert!(hosts(&found).is_empty() && !text.contains("cannot have"), "{text}");
+}
+
+#[test]
+fn what_the_release_has_itself_is_not_missing() {
+    // The transform set of the release, in a profile and in a crypto map, beside another set.
+    let [a, b] = pair().map(|text| text.replace(" set transform-set STRONG", " set transform-set default"));
+    clean("tunnel-default-set", &[&a, &b]);
+    let [a, b] = sourced("203.0.113.9", "").map(|text| {
+        text.replace("set peer 192.0.2.1\n", "set peer 203.0.113.9\n")
+            .replace(" set transform-set STRONG", " set transform-set default")
+    });
+    clean("map-default-set", &[&a, &b]);
+    // A router with nothing but tunnels under the profile of the release is a configuration all the same.
+    let bare = |text: &str| {
+        let (name, rest) = text.split_once("!\n").expect("a name");
+        let (_, interfaces) = rest.split_once("interface Loopback0").expect("interfaces");
+        format!("{name}!\ninterface Loopback0{}", interfaces.replace("profile GUARD", "profile default"))
+    };
+    let [a, b] = pair();
+    let (found, errors) = said("tunnels-alone", &[&bare(&a), &bare(&b)]);
+    assert!(found.is_empty() && !errors.contains("was found in it"), "{found:#?} {errors}");
 }
 
 #[test]
@@ -239,7 +271,7 @@ fn a_finding_that_decides_names_no_other_cause() {
     let decided = run("decided", &on(0, &[("tunnel destination {far}", "tunnel destination 198.51.100.48")]));
     assert!(decided.contains("The fault is on Merlin") && !decided.contains("ause: "), "{decided}");
     let open = run("open", &on(0, &[(" tunnel mode ipsec ipv4\n", "")]));
-    assert!(open.contains("Usual cause: ") && !open.contains(" Cause: "), "{open}");
+    assert!(open.contains("Usual cause: `tunnel mode` was left out") && !open.contains(" Cause: "), "{open}");
     let (findings, _) = said(
         "cause-json",
         &on(0, &[("tunnel destination {far}", "tunnel destination 198.51.100.48")]).each_ref().map(String::as_str),

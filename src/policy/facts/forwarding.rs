@@ -74,6 +74,9 @@ pub struct Forwarding {
     /// Whether lines of a display of SAs, or of a configuration whose lines each stand for themselves, were cut out.
     #[serde(skip)]
     pub(in crate::policy) cut_display: bool,
+    /// Whether a line that PIX and ASA have since release 7 shows that the router is one of these.
+    #[serde(skip)]
+    pub(in crate::policy) is_asa: bool,
     /// Names that PIX and ASA give to addresses.
     pub(in crate::policy) aliases: BTreeMap<String, Address>,
     /// Digests of the words of lines that are not understood, any of which may be a key: what one of them names may be there.
@@ -100,6 +103,12 @@ pub struct Port {
     pub tunnel_mode: Option<(String, Cite)>,
     /// The key of GRE (RFC 2890), which is a number on the wire and no secret.
     pub tunnel_key: Option<(String, Cite)>,
+    /// The VRF of its packets; for a tunnel, of those inside.
+    #[serde(skip)]
+    pub(in crate::policy) vrf: Option<String>,
+    /// The VRF of the packets that a tunnel sends (`tunnel vrf`).
+    #[serde(skip)]
+    pub(in crate::policy) tunnel_vrf: Option<String>,
     /// Whether NAT takes it for inside, where it has a side.
     pub nat_inside: Option<bool>,
     /// Whether its address is leased or negotiated.

@@ -122,8 +122,9 @@ impl Router {
             self.ike.len(),
             self.quoted.len(),
         ];
+        let protected = self.interfaces.values().any(|interface| interface.protection.is_some());
         let lists = self.interfaces.is_empty() && self.acls.values().any(|list| !list.permits.is_empty());
-        lists || counts.iter().any(|count| *count > 0)
+        protected || lists || counts.iter().any(|count| *count > 0)
     }
 
     /// Whether states or policies of a Linux kernel were read.

@@ -73,6 +73,11 @@ impl Net {
         self.v4 == other.v4 && self.mask & other.mask == self.mask && other.bits & self.mask == self.bits
     }
 
+    /// Whether its addresses are of IPv4.
+    pub(in crate::policy) const fn is_v4(&self) -> bool {
+        self.v4
+    }
+
     /// Whether it is every address.
     #[must_use]
     pub const fn is_any(&self) -> bool {

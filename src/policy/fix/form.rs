@@ -17,11 +17,12 @@ pub(in crate::policy) fn ios_set(words: &str) -> Option<String> {
     (!typed.is_empty()).then(|| typed.join(" "))
 }
 
-/// The same as PIX and ASA take them with IKEv1: ESP, with MD5 and SHA-1 only.
-pub(in crate::policy) fn asa_set(words: &str) -> Option<String> {
+/// The same as PIX and ASA take them with IKEv1: ESP, with MD5 and SHA-1 only; before release 7 AH, too.
+pub(in crate::policy) fn asa_set(words: &str, has_ah: bool) -> Option<String> {
     let whole = ios_set(words)?.replace("esp-aes 128", "esp-aes").replace("esp-aes ", "esp-aes-");
     let whole = whole.replace("esp-aes-esp-", "esp-aes esp-");
-    whole.split(' ').all(|word| ASA.contains(&word)).then_some(whole)
+    let known = |word: &str| ASA.contains(&word) || has_ah && matches!(word, "ah-md5-hmac" | "ah-sha-hmac");
+    whole.split(' ').all(known).then_some(whole)
 }
 
 /// `esp-aes-256` and `esp-256-aes`: the name and the length of the key.
@@ -59,7 +60,7 @@ const IOS: [&str; 19] = [
     "ah-rfc1828",
 ];
 
-/// Transforms of PIX and ASA.
+/// Transforms of every release of PIX and ASA.
 const ASA: [&str; 8] =
     ["esp-des", "esp-3des", "esp-aes", "esp-aes-192", "esp-aes-256", "esp-null", "esp-md5-hmac", "esp-sha-hmac"];
 
@@ -73,10 +74,12 @@ mod tests {
         assert_eq!(ios_set("esp-192-aes esp-sha-hmac").as_deref(), Some("esp-aes 192 esp-sha-hmac"));
         assert_eq!(ios_set("esp-aes 256 esp-none").as_deref(), Some("esp-aes 256"));
         assert_eq!(ios_set("esp-chacha20").as_deref(), None);
-        assert_eq!(asa_set("esp-aes 256 esp-sha-hmac").as_deref(), Some("esp-aes-256 esp-sha-hmac"));
-        assert_eq!(asa_set("esp-aes esp-sha-hmac").as_deref(), Some("esp-aes esp-sha-hmac"));
-        assert_eq!(asa_set("esp-aes 128 esp-md5-hmac").as_deref(), Some("esp-aes esp-md5-hmac"));
-        assert_eq!(asa_set("esp-aes 256 esp-sha256-hmac"), None);
-        assert_eq!(asa_set("ah-sha-hmac esp-3des"), None);
+        assert_eq!(asa_set("esp-aes 256 esp-sha-hmac", false).as_deref(), Some("esp-aes-256 esp-sha-hmac"));
+        assert_eq!(asa_set("esp-aes esp-sha-hmac", false).as_deref(), Some("esp-aes esp-sha-hmac"));
+        assert_eq!(asa_set("esp-aes 128 esp-md5-hmac", true).as_deref(), Some("esp-aes esp-md5-hmac"));
+        assert_eq!(asa_set("esp-aes 256 esp-sha256-hmac", true), None);
+        assert_eq!(asa_set("ah-sha-hmac esp-3des", false), None);
+        assert_eq!(asa_set("ah-sha-hmac esp-3des", true).as_deref(), Some("ah-sha-hmac esp-3des"));
+        assert_eq!(asa_set("ah-sha256-hmac esp-3des", true), None);
     }
 }

@@ -10,6 +10,7 @@ mod near;
 mod rekeyed;
 mod single;
 mod stale;
+mod tunnels;
 mod two_ends;
 mod way;
 
@@ -33,7 +34,8 @@ pub fn lint(view: &View<'_>) -> Vec<Problem> {
 
 /// All problems, with lines to type that are not yet verified.
 fn found(view: &View<'_>) -> Vec<Problem> {
-    let facing = crate::policy::lint::ends::peers::facing(view);
+    let tunnels = tunnels::pairs(view);
+    let facing = crate::policy::lint::ends::peers::facing(view, &tunnels);
     let wrong_sets = crate::policy::lint::maps::sets::accused(view, &facing);
     let mut problems = crate::policy::lint::ends::keys::problems(view, &facing);
     problems.extend(crate::policy::lint::maps::references::problems(view, &facing));
@@ -52,8 +54,9 @@ fn found(view: &View<'_>) -> Vec<Problem> {
     problems.extend(crate::policy::lint::way::astray::problems(view));
     problems.extend(crate::policy::lint::way::lan::problems(view));
     problems.extend(crate::policy::lint::way::nat::problems(view, &facing));
-    problems.extend(crate::policy::lint::way::tunnels::problems(view, &facing));
+    problems.extend(crate::policy::lint::way::tunnels::problems(view, &facing, &tunnels));
     problems.extend(crate::policy::lint::way::protected::problems(view, &facing));
+    problems.extend(tunnels::problems(view, &tunnels));
     problems.extend(crate::policy::lint::ends::displays::problems(view));
     problems.extend(counters::problems(view));
     problems.extend(crate::policy::lint::ends::links::problems(view));

@@ -116,7 +116,12 @@ fn without_salt(stated: &Stated, suite: &Suite, bits: u32) -> bool {
 fn is_refused(view: &View<'_>, stated: &Stated) -> bool {
     let bits = stated.cipher.as_ref().and_then(Secret::bits);
     let suite = stated.suite.as_ref().filter(|_| super::linux::is_state(view, stated));
-    suite.zip(bits).is_some_and(|(suite, bits)| fits(suite, stated.protocol, true, bits) == Some(false))
+    // The kernel's Serpent takes every length up to 256 bits.
+    let is_taken =
+        |suite: &Suite, bits: u32| bits <= 256 && suite.esp.is_some_and(|esp| esp.cipher.linux == Some("cbc(serpent)"));
+    suite
+        .zip(bits)
+        .is_some_and(|(suite, bits)| fits(suite, stated.protocol, true, bits) == Some(false) && !is_taken(suite, bits))
 }
 
 /// Names of the algorithms whose key has a length that they do not take, with the length.
@@ -181,7 +186,7 @@ fn key_lengths(view: &View<'_>, wrong_sets: &BTreeSet<(usize, usize)>, problems:
         let end = if agreed {
             " Both ends have the same key, which IOS expands in a way of its own; ICVs are not checked."
         } else if refusing.contains(&router) {
-            " The kernel refuses a state with such a key of its cipher (Invalid argument): the state is not there, or the text is not what the host has."
+            " The kernel refuses a state whose cipher key has such a length (Invalid argument): the state is not there, or the text is not what the host has."
         } else {
             ""
         };

@@ -134,9 +134,9 @@ fn one(found: &Found<'_>, finding: &Finding, number: usize, first_of_code: bool)
     }
 }
 
-/// The cause of an error, unless its evidence says it; one that is the catalogue's is the usual one, and no more.
+/// The cause of an error, unless its evidence says it; one of the catalogue's is a usual one, and no more.
 fn cause(finding: &Finding) -> Option<String> {
-    let usual = catalogue::lookup(&finding.code).is_some_and(|entry| entry.cause() == finding.cause);
+    let usual = catalogue::lookup(&finding.code).is_some_and(|entry| entry.causes.contains(&finding.cause.as_str()));
     let word = if usual { "Usual cause" } else { "Cause" };
     // `On RIGHT: its line ...` behind `The fault is`.
     let said = finding.cause.get(1..).is_some_and(|rest| !rest.is_empty() && finding.evidence.contains(rest));

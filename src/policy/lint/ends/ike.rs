@@ -43,7 +43,7 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
 
 /// The version of IKE that an entry of IOS negotiates with: 2 where it names a profile of IKEv2 and 1 where it names none. `None` where
 /// that is not known.
-pub(super) fn version(view: &View<'_>, at: (usize, usize)) -> Option<u8> {
+pub(in crate::policy::lint) fn version(view: &View<'_>, at: (usize, usize)) -> Option<u8> {
     let router = view.policies.routers.get(at.0).filter(|router| router.maker.is_none())?;
     let entry = view.entry(at.0, at.1)?;
     if entry.ikev2.is_some() {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
+use crate::policy::facts::router::{Acl, Keying, MapEntry};
 use crate::policy::form::order::Chapter;
 use crate::policy::lint::Facing;
-use crate::policy::lint::maps::gre::source as tunnel_source;
+use crate::policy::lint::tunnels::{TunnelPairs, takes_many};
 use crate::policy::lint::way::misnamed::misses;
 use crate::policy::{Net, Problem, View};
 
@@ -16,14 +16,15 @@ type Place = (usize, usize);
 const COMPARED: usize = 256;
 
 /// Pairs of entries that are the ends of one tunnel: one names an address of the other's router; else what they state answers.
-pub(in crate::policy::lint) fn facing(view: &View<'_>) -> Vec<Facing> {
+pub(in crate::policy::lint) fn facing(view: &View<'_>, tunnels: &TunnelPairs) -> Vec<Facing> {
+    let settled = tunnels.settled();
     let mut pairs: BTreeSet<Facing> = BTreeSet::new();
     // An entry that names nobody known answers whoever names its router, as long as it is only one.
     let mut presumed: BTreeMap<Place, BTreeSet<Facing>> = BTreeMap::new();
     for (router, of) in view.policies.routers.iter().enumerate() {
-        for (map, entry) in of.maps.iter().enumerate() {
+        for (map, entry) in of.maps.iter().enumerate().filter(|(map, _)| !settled.contains(&(router, *map))) {
             for other in entry.peers.iter().filter_map(|(peer, _)| view.other_owner(*peer, router)) {
-                match answering(view, (router, map), other) {
+                match answering(view, (router, map), other, &settled) {
                     Some((back, true)) => {
                         pairs.insert(ordered((router, map), (other, back)));
                     }
@@ -55,8 +56,10 @@ pub(in crate::policy::lint) fn facing(view: &View<'_>) -> Vec<Facing> {
         pairs.remove(&stranger);
         pairs.extend(meant);
     }
-    let left: Vec<Place> = places(view).into_iter().filter(|at| !paired(&pairs, *at)).collect();
+    let free = |at: &Place| !paired(&pairs, *at) && !settled.contains(at);
+    let left: Vec<Place> = places(view).into_iter().filter(free).collect();
     pairs.extend(by_contents(view, &left));
+    pairs.extend(&tunnels.pairs);
     pairs.into_iter().collect()
 }
 
@@ -196,12 +199,6 @@ fn inner<'v>(view: &'v View<'_>, at: Place) -> Option<&'v [Net]> {
     Some(&view.policies.routers.get(at.0)?.interfaces.get(&entry.name)?.networks)
 }
 
-/// Whether two protected tunnels have addresses of different networks: they are the ends of two tunnels.
-fn are_apart(view: &View<'_>, here: Place, there: Place) -> bool {
-    let (Some(own), Some(theirs)) = (inner(view, here), inner(view, there)) else { return false };
-    !own.is_empty() && !theirs.is_empty() && own.iter().all(|net| theirs.iter().all(|other| !net.overlaps(other)))
-}
-
 /// Whether two protected tunnels have addresses of one network for two, as the two ends of a tunnel have.
 fn are_linked(view: &View<'_>, here: Place, there: Place) -> bool {
     let (Some(own), Some(theirs)) = (inner(view, here), inner(view, there)) else { return false };
@@ -214,16 +211,17 @@ fn ordered(a: Place, b: Place) -> Facing {
 }
 
 /// The entry of `other` that answers an entry, and whether it names it: else the only one that names nobody known.
-fn answering(view: &View<'_>, from: Place, other: usize) -> Option<(usize, bool)> {
+fn answering(view: &View<'_>, from: Place, other: usize, settled: &BTreeSet<Place>) -> Option<(usize, bool)> {
     let router = view.policies.routers.get(other)?;
     let local = view.local(from.0, from.1);
+    let is_tunnel = view.entry(from.0, from.1).is_some_and(|entry| entry.number == 0);
     let (mut naming, mut unnamed) = (Vec::new(), Vec::new());
-    for (map, entry) in router.maps.iter().enumerate() {
+    // Which tunnels belong together is known (`tunnels`).
+    let known = |map: usize, entry: &MapEntry| settled.contains(&(other, map)) || is_tunnel && entry.number == 0;
+    for (map, entry) in router.maps.iter().enumerate().filter(|(map, entry)| !known(*map, entry)) {
         if entry.peers.iter().any(|(peer, _)| Some(*peer) == local || view.other_owner(*peer, other) == Some(from.0)) {
             naming.push(map);
-        } else if entry.peers.iter().all(|(peer, _)| view.other_owner(*peer, other).is_none())
-            && !are_apart(view, from, (other, map))
-        {
+        } else if entry.peers.iter().all(|(peer, _)| view.other_owner(*peer, other).is_none()) {
             unnamed.push(map);
         }
     }
@@ -243,16 +241,6 @@ fn answering(view: &View<'_>, from: Place, other: usize) -> Option<(usize, bool)
         [map] => Some((*map, false)),
         all => Some((only_best(all.iter().map(|map| (speaks(map), *map)))?, false)),
     }
-}
-
-/// Whether the peer of a protected tunnel is the end of one without a destination (`gre multipoint`, virtual templates).
-fn takes_many(view: &View<'_>, router: &Router, from: Place) -> bool {
-    let Some(entry) = view.entry(from.0, from.1).filter(|entry| entry.number == 0) else { return false };
-    router.interfaces.values().any(|one| {
-        let end = one.tunnel_source.as_ref().map(|_| tunnel_source(router, one));
-        let many = one.protection.is_some() && one.tunnel_destination.is_none();
-        many && end.is_none_or(|end| end.is_none_or(|end| entry.peers.iter().any(|(peer, _)| *peer == end)))
-    })
 }
 
 pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {

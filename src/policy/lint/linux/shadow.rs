@@ -69,12 +69,23 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
 /// The only state of a policy has a selector of its own that takes a part of the policy's packets: the kernel has no state for the others.
 fn only_a_part(view: &View<'_>, host: &Host<'_>, policy: &XfrmPolicy) -> Option<Verdict> {
     let asked = policy.selector.as_ref().filter(|_| policy.direction == Direction::Out)?;
-    let template = main_template(policy)?;
+    // Where the template leaves an end open, each packet finds its own: what no state takes has IKE make the next one.
+    let template = main_template(policy).filter(|template| template.src.is_some() && template.dst.is_some())?;
     let answering = templates::answering(host, policy, template);
     let [sa] = answering.as_slice() else { return None };
     let extra = kernel(sa)?;
     let narrower = |keyword: &str, asked: &Net| own_net(extra, keyword).is_some_and(|own| !own.covers(asked));
     if !narrower("src", &asked.src) && !narrower("dst", &asked.dst) {
+        return None;
+    }
+    // The state belongs to a narrower policy, and this one waits for a state of its own.
+    let own = [own_net(extra, "src"), own_net(extra, "dst")];
+    let is_its = |other: &XfrmPolicy| {
+        let selects = other.selector.as_ref().is_some_and(|one| [Some(one.src), Some(one.dst)] == own);
+        let asks = main_template(other).is_some_and(|one| one.reqid == template.reqid);
+        selects && asks && other.direction == Direction::Out && other.selector != policy.selector
+    };
+    if host.policies.iter().any(|entry| is_its(&entry.now)) {
         return None;
     }
     let evidence = format!(

@@ -11,10 +11,12 @@ use crate::policy::{Cite, Net, Selector, View};
 /// Why a line that selects networks is the wrong one of two.
 pub(super) const BECAUSE: &str = "the tunnel interfaces and the routes of both routers put these networks into GRE between the routers, which its line does not select";
 
-/// The address that a tunnel's packets leave from.
+/// The address that a tunnel's packets leave from, of the family of its destination.
 pub(in crate::policy::lint) fn source(router: &Router, tunnel: &Interface) -> Option<Address> {
     let source = tunnel.tunnel_source.as_deref()?;
-    crate::policy::words::address(source).or_else(|| router.addresses_of(source).first().copied())
+    let family = tunnel.tunnel_destination.as_ref().map(|(to, _)| to.is_v4());
+    let fits = |own: &Address| family.is_none_or(|family| own.is_v4() == family);
+    crate::policy::words::address(source).or_else(|| router.addresses_of(source).into_iter().find(fits))
 }
 
 /// A tunnel interface that no profile protects.

@@ -237,11 +237,8 @@ impl Subject<'_> {
             return None;
         }
         let Router { transform_sets, forwarding, .. } = self.router;
-        let missing = self
-            .entry
-            .transform_sets
-            .iter()
-            .find(|(name, _)| !transform_sets.contains_key(name) && !forwarding.mentions(name));
+        let has = |name: &str| transform_sets.contains_key(name) || sets::is_of_release(self.router, name);
+        let missing = self.entry.transform_sets.iter().find(|(name, _)| !has(name) && !forwarding.mentions(name));
         let named = missing.map(|(name, _)| name.as_str());
         let only = self.entry.transform_sets.len() <= 1;
         // Of other makers, what IKE may choose from is not kept.
@@ -272,7 +269,7 @@ impl Subject<'_> {
         let cite = missing.map_or(&self.entry.cite, |(_, cite)| cite);
         let problem = self.problem(code, &(what + ".")).lines(self.view.policies, self.at.0, [cite]);
         // One set that exists is enough, and what follows it may be a note.
-        if self.entry.transform_sets.iter().any(|(name, _)| transform_sets.contains_key(name)) {
+        if self.entry.transform_sets.iter().any(|(name, _)| has(name)) {
             return Some(problem.severity(Severity::Note));
         }
         Some(self.typed(problem, meant.filter(|_| only).map(|meant| vec![format!("set transform-set {meant}")])))

@@ -41,7 +41,11 @@ fn end<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<End<'v>> {
     let router: &Router = view.policies.routers.get(at.0)?;
     let entry = view.entry(at.0, at.1)?;
     let known = |name: &String| {
-        let name = near::resolved(name, router.transform_sets.keys().map(String::as_str))?;
+        let sets = &router.transform_sets;
+        if is_of_release(router, name) && !sets.contains_key(name) {
+            return None;
+        }
+        let name = near::resolved(name, sets.keys().map(String::as_str))?;
         router.transform_sets.get_key_value(name).map(|(name, set)| (name.as_str(), set))
     };
     let (names, sets): (Vec<_>, Vec<_>) = entry.transform_sets.iter().filter_map(|(name, _)| known(name)).unzip();
@@ -53,6 +57,11 @@ fn end<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<End<'v>> {
 fn ends<'v>(view: &'v View<'_>, pair: Facing) -> Option<(End<'v>, End<'v>)> {
     let (a, b) = (end(view, pair.a)?, end(view, pair.b)?);
     (a.entry.keying == b.entry.keying).then_some((a, b))
+}
+
+/// Whether a name is that of a transform set that IOS itself has (`show crypto ipsec transform-set default`).
+pub(in crate::policy::lint) fn is_of_release(router: &Router, name: &str) -> bool {
+    router.maker.is_none() && name == "default"
 }
 
 pub(in crate::policy::lint) fn same(x: &str, y: &str) -> bool {
@@ -158,7 +167,10 @@ fn laid(view: &View<'_>, problem: Problem, a: &End<'_>, b: &End<'_>) -> Problem 
         }
         None => {
             let mut problem = problem.fix(own.host, typed(side));
-            problem.evidence.push_str(&format!(" {} cannot have the transforms of {}.", other.host, own.host));
+            let is_pix = |router: &Router| router.maker.is_some_and(|maker| maker.starts_with("PIX"));
+            let by = if view.policies.routers.get(other.router).is_some_and(is_pix) { " with IKEv1" } else { "" };
+            let said = format!(" {} cannot have the transforms of {}{by}.", other.host, own.host);
+            problem.evidence.push_str(&said);
             problem
         }
     }
@@ -167,9 +179,11 @@ fn laid(view: &View<'_>, problem: Problem, a: &End<'_>, b: &End<'_>) -> Problem 
 /// The set of one side in the words of the other side's system; `None` where that system has no such set.
 fn in_words_of(view: &View<'_>, end: &End<'_>, of: &End<'_>) -> Option<String> {
     let words = &of.sets.first()?.words;
-    match view.policies.routers.get(end.router)?.maker {
+    let router = view.policies.routers.get(end.router)?;
+    match router.maker {
         None => fix::ios_set(words),
-        Some(maker) if maker.starts_with("PIX") => fix::asa_set(words),
+        // Release 7 gave AH up. Of a router whose release is not known, nothing is said to be missing.
+        Some(maker) if maker.starts_with("PIX") => fix::asa_set(words, !router.forwarding.is_asa),
         Some(_) => Some(words.clone()),
     }
 }

@@ -5,7 +5,7 @@ use crate::model::report::Severity;
 use crate::policy::facts::router::{MapEntry, Router};
 use crate::policy::lint::ends::renumbered::{TwoAddresses, has_ah, laid, naming};
 use crate::policy::lint::maps::placement::{is_served, misplaced};
-use crate::policy::lint::{Facing, blame, near};
+use crate::policy::lint::{Facing, blame, near, tunnels};
 use crate::policy::{Cite, Problem, View, fix, words};
 
 /// An entry's place: router and entry.
@@ -49,7 +49,10 @@ fn of_tunnel<'v>(router: &'v Router, entry: &MapEntry) -> Option<Leaving<'v>> {
         None => name == source,
     };
     let (interface, of) = router.interfaces.iter().find(|(name, _)| is_source(name))?;
-    let addresses = stated.map_or_else(|| router.addresses_of(interface), |own| vec![own]);
+    let mut addresses = stated.map_or_else(|| router.addresses_of(interface), |own| vec![own]);
+    if let Some((peer, _)) = entry.peers.first() {
+        addresses.retain(|own| own.is_v4() == peer.is_v4());
+    }
     let cites = of.addresses.iter().map(|(_, cite)| cite).collect();
     (!addresses.is_empty()).then_some(Leaving { interface, addresses, cites, by_source: false })
 }
@@ -59,14 +62,20 @@ fn title(entry: &MapEntry) -> String {
     if entry.number == 0 { entry.name.clone() } else { format!("crypto map {}", entry.name) }
 }
 
-/// Whether another entry of the router leaves from an address that the other one names: that one is its counterpart.
-fn is_answered(view: &View<'_>, here: Place, other: &MapEntry, there: Place) -> bool {
-    let Some(router) = view.policies.routers.get(here.0) else { return false };
-    router.maps.iter().enumerate().any(|(map, entry)| {
-        let local = view.local(here.0, map);
+/// Other protected tunnels of the router that leave from an address that the other one names, and lead to the other's router.
+fn served(view: &View<'_>, here: Place, other: &MapEntry, there: Place) -> Vec<Place> {
+    let maps = view.policies.routers.get(here.0).map(|router| router.maps.as_slice()).unwrap_or_default();
+    let is_other = |(map, entry): &(usize, &MapEntry)| {
         let leads = entry.peers.iter().any(|(peer, _)| view.other_owner(*peer, here.0) == Some(there.0));
-        map != here.1 && entry.number == 0 && leads && other.peers.iter().any(|(peer, _)| Some(*peer) == local)
-    })
+        let local = view.local(here.0, *map);
+        *map != here.1 && entry.number == 0 && leads && other.peers.iter().any(|(peer, _)| Some(*peer) == local)
+    };
+    maps.iter().enumerate().filter(is_other).map(|(map, _)| (here.0, map)).collect()
+}
+
+/// Whether such a tunnel is the other one's counterpart.
+fn is_answered(view: &View<'_>, here: Place, other: &MapEntry, there: Place) -> bool {
+    served(view, here, other, there).into_iter().any(|one| tunnels::may_answer(view, one, there))
 }
 
 /// The entry `there` names no address that the entry `here` leaves from.
@@ -148,8 +157,12 @@ fn on_another(question: &TwoAddresses<'_>, problem: Problem, by_source: bool, li
         let because = format!("{far} has a pre-shared key for {named} and none for {address}");
         return blame::decided(problem, name, &because, typed);
     }
-    // A map on a loopback protects nothing, and a loopback that the peer names is there to be the tunnel's end.
-    let is_likelier = if entry.number == 0 { !interface.starts_with("Loopback") } else { is_loopback && !by_source };
+    // A map on a loopback protects nothing, and a loopback that the peer names is there to be the tunnel's end. An address that another
+    // tunnel between the two leaves from is that tunnel's.
+    let theirs = view.entry(at.b.0, at.b.1);
+    let is_taken = theirs.is_some_and(|theirs| !served(view, at.a, theirs, at.b).is_empty());
+    let is_likelier =
+        if entry.number == 0 { !interface.starts_with("Loopback") && !is_taken } else { is_loopback && !by_source };
     if is_likelier {
         return blame::open(problem, name, typed, &format!("give {far} the peer {address} in place of {named}"));
     }

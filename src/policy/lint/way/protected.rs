@@ -3,8 +3,13 @@
 use crate::model::report::Severity;
 use crate::policy::facts::router::{Interface, MapEntry, Router};
 use crate::policy::form::order::Chapter;
+use crate::policy::lint::maps::sets::is_of_release;
 use crate::policy::lint::{Facing, near};
 use crate::policy::{Cite, Problem, View, fix, words};
+
+/// What usually makes modes and keys differ, in the words of the catalogue.
+const MODES: &str = "`tunnel mode` was left out on one of the two: without it a tunnel is `gre ip`.";
+const KEYS: &str = "`tunnel key` was left out or mistyped on one of the two.";
 
 /// A protected tunnel of a router of IOS.
 struct Protected<'v> {
@@ -24,9 +29,8 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
         problems.extend(router.profiles.keys().filter_map(|profile| no_set(view, at, router, profile)));
     }
     for pair in facing {
+        problems.extend(differences(view, *pair));
         let (Some(a), Some(b)) = (tunnel(view, pair.a), tunnel(view, pair.b)) else { continue };
-        problems.extend(other_mode(view, &a, &b));
-        problems.extend(other_key(view, &a, &b));
         let down = [source_down(view, &a, &b), source_down(view, &b, &a)];
         // Both are down where a tunnel was taken out of service.
         if let [Some(one), None] | [None, Some(one)] = down {
@@ -34,6 +38,12 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
         }
     }
     problems
+}
+
+/// In what the two ends of a tunnel differ: mode and key.
+pub(in crate::policy::lint) fn differences(view: &View<'_>, pair: Facing) -> Option<Problem> {
+    let (a, b) = (tunnel(view, pair.a)?, tunnel(view, pair.b)?);
+    other_mode(view, &a, &b).or_else(|| other_key(view, &a, &b))
 }
 
 fn tunnel<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<Protected<'v>> {
@@ -87,11 +97,11 @@ fn no_profile(view: &View<'_>, at: usize, router: &Router, name: &str, interface
 fn no_set(view: &View<'_>, at: usize, router: &Router, profile: &str) -> Option<Problem> {
     let named = router.profiles.get(profile)?;
     let Router { transform_sets, forwarding, .. } = router;
-    let missing = named.iter().find(|(set, _)| !transform_sets.contains_key(set) && !forwarding.mentions(set));
-    let (set, cite) = missing?;
+    let has = |set: &str| transform_sets.contains_key(set) || is_of_release(router, set);
+    let (set, cite) = named.iter().find(|(set, _)| !has(set) && !forwarding.mentions(set))?;
     let protected = |one: &&Interface| one.protection.as_ref().is_some_and(|(named, _)| named == profile);
     // A set that exists is enough; and where none was given at all, they may have been left out of the paste.
-    let others = named.iter().any(|(set, _)| transform_sets.contains_key(set));
+    let others = named.iter().any(|(set, _)| has(set));
     let slip = near::meant(set, transform_sets.keys().map(String::as_str));
     if others || transform_sets.is_empty() || slip.is_none() && forwarding.hidden.contains(&Chapter::Sets) {
         return None;
@@ -135,9 +145,11 @@ fn other_mode(view: &View<'_>, a: &Protected<'_>, b: &Protected<'_>) -> Option<P
         return None;
     }
     let said = |of: &Protected<'_>, mode: &str| {
-        let port = of.router.forwarding.ports.get(of.name).and_then(|port| port.tunnel_mode.as_ref());
-        let default = if port.is_none() { ", as nothing is said" } else { "" };
-        format!("{} of {} has `tunnel mode {mode}`{default}", of.name, of.router.name)
+        let line = of.router.forwarding.ports.get(of.name).and_then(|port| port.tunnel_mode.as_ref());
+        match line {
+            Some(_) => format!("{} of {} has `tunnel mode {mode}`", of.name, of.router.name),
+            None => format!("{} of {} has no line `tunnel mode`, which means `{mode}`", of.name, of.router.name),
+        }
     };
     let evidence = format!(
         "{}, {}: the two ask IKE for SAs of different packets, and neither takes what the other proposes. Which of the two is meant is not \
@@ -145,7 +157,7 @@ fn other_mode(view: &View<'_>, a: &Protected<'_>, b: &Protected<'_>) -> Option<P
         said(a, mine),
         said(b, theirs)
     );
-    Some(between(view, a, b, evidence, |of| {
+    Some(between(view, a, b, (evidence, MODES), |of| {
         let port = of.router.forwarding.ports.get(of.name);
         port.and_then(|port| port.tunnel_mode.as_ref()).map_or(&of.entry.cite, |(_, cite)| cite).clone()
     }))
@@ -160,10 +172,11 @@ fn other_key(view: &View<'_>, a: &Protected<'_>, b: &Protected<'_>) -> Option<Pr
     if number(&own) == number(&far) {
         return None;
     }
-    let said =
-        |key: &Option<(String, Cite)>| number(key).map_or_else(|| "no key".to_owned(), |key| format!("key {key}"));
+    let said = |key: &Option<(String, Cite)>| {
+        number(key).map_or_else(|| "no GRE key".to_owned(), |key| format!("GRE key {key}"))
+    };
     let evidence = format!(
-        "{} of {} has GRE {}, {} of {} has {} (`tunnel key`): each drops what the other sends. Which of the two is meant is not determined \
+        "{} of {} has {}, {} of {} has {} (`tunnel key`): each drops what the other sends. Which of the two is meant is not determined \
          by these texts.",
         a.name,
         a.router.name,
@@ -172,18 +185,19 @@ fn other_key(view: &View<'_>, a: &Protected<'_>, b: &Protected<'_>) -> Option<Pr
         b.router.name,
         said(&far)
     );
-    Some(between(view, a, b, evidence, |of| key(of).map_or_else(|| of.entry.cite.clone(), |(_, cite)| cite)))
+    Some(between(view, a, b, (evidence, KEYS), |of| key(of).map_or_else(|| of.entry.cite.clone(), |(_, cite)| cite)))
 }
 
 fn between(
     view: &View<'_>,
     a: &Protected<'_>,
     b: &Protected<'_>,
-    evidence: String,
+    (evidence, cause): (String, &str),
     line: impl Fn(&Protected<'_>) -> Cite,
 ) -> Problem {
-    let problem =
-        Problem::new("config-gre-mismatch", evidence).about(format!("{} < > {}", a.router.name, b.router.name));
+    let problem = Problem::new("config-gre-mismatch", evidence);
+    let problem = Problem { cause: Some(cause.to_owned()), ..problem };
+    let problem = problem.about(format!("{} < > {}", a.router.name, b.router.name));
     problem.lines(view.policies, a.at, [&line(a)]).lines(view.policies, b.at, [&line(b)])
 }
 

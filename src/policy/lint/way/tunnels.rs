@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::Address;
 use crate::policy::facts::router::{Acl, MapEntry, Router};
 use crate::policy::lint::maps::gre::{Tunnel, Tunnels, into_tunnel};
+use crate::policy::lint::tunnels::TunnelPairs;
 use crate::policy::lint::{Facing, near};
 use crate::policy::{Cite, Problem, Selector, View, fix};
 
@@ -17,7 +18,7 @@ struct End<'v> {
     list: &'v Acl,
 }
 
-pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
+pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing], protected: &TunnelPairs) -> Vec<Problem> {
     let tunnels = Tunnels::all(view);
     let mut between: BTreeMap<(usize, usize), Option<(Tunnel<'_>, Tunnel<'_>)>> = BTreeMap::new();
     let mut problems: Vec<Problem> = Vec::new();
@@ -33,7 +34,7 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
         }
         problems.extend(found);
     }
-    problems.extend(super::unprotected::problems(view, &tunnels));
+    problems.extend(super::unprotected::problems(view, &tunnels, protected));
     problems
 }
 
@@ -184,10 +185,11 @@ fn keys(view: &View<'_>, (a, mine): Only<'_>, (b, theirs): Only<'_>) -> Option<P
     if number(&own) == number(&far) || open || !gre(mine) || !gre(theirs) {
         return None;
     }
-    let said =
-        |key: &Option<(String, Cite)>| number(key).map_or_else(|| "no key".to_owned(), |key| format!("key {key}"));
+    let said = |key: &Option<(String, Cite)>| {
+        number(key).map_or_else(|| "no GRE key".to_owned(), |key| format!("GRE key {key}"))
+    };
     let what = format!(
-        "has GRE {} and {} of {} has {} (`tunnel key`): each drops what the other sends. Which of the two is meant is not determined by \
+        "has {} and {} of {} has {} (`tunnel key`): each drops what the other sends. Which of the two is meant is not determined by \
          these texts.",
         said(&own),
         theirs.name,

@@ -49,6 +49,7 @@ pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) 
             let number = if number.is_empty() { "0" } else { number };
             edit(builder, &|port| port.tunnel_key = Some((number.to_owned(), cite.clone())));
         }
+        ["tunnel", "vrf", vrf] => edit(builder, &|port| port.tunnel_vrf = Some((*vrf).to_owned())),
         ["ip", "nat", side @ ("inside" | "outside")] => {
             edit(builder, &|port| port.nat_inside = Some(*side == "inside"))
         }
@@ -60,14 +61,19 @@ pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) 
             }
         }
         ["standby" | "vrrp" | "glbp", ..] => {}
-        ["ip", "policy", ..] | ["ip" | "ipv6", "nat" | "vrf", ..] | ["vrf", ..] => {
-            if let Some(router) = builder.router().filter(|_| words.get(1) != Some(&"nat")) {
-                router.forwarding.other_routes = true;
-            }
-        }
+        ["ip", "policy", ..] | ["ip" | "ipv6", "nat" | "vrf", ..] | ["vrf", ..] => elsewhere(name, words, builder),
         _ => return Read::Foreign,
     }
     Read::Understood
+}
+
+/// Lines of an interface that route its packets by more than the table of the router: VRFs, policies.
+fn elsewhere(name: &str, words: &[&str], builder: &mut Builder) {
+    let Some(router) = builder.router().filter(|_| words.get(1) != Some(&"nat")) else { return };
+    router.forwarding.other_routes = true;
+    if let ["ip", "vrf", "forwarding", vrf] | ["vrf", "forwarding", vrf] = words {
+        router.forwarding.ports.entry(name.to_owned()).or_default().vrf = Some((*vrf).to_owned());
+    }
 }
 
 /// `ip nat inside source list LIST interface NAME overload`.
@@ -295,8 +301,8 @@ pub(in crate::policy) fn protected_tunnels(router: &mut Router) {
             continue;
         };
         let source = interface.tunnel_source.as_deref().unwrap_or_default();
-        let of_interface =
-            router.interfaces.get(source).and_then(|source| source.addresses.first()).map(|(own, _)| *own);
+        let own = router.interfaces.get(source).into_iter().flat_map(|source| &source.addresses);
+        let of_interface = own.map(|(own, _)| *own).find(|own| own.is_v4() == far.is_v4());
         entries.push(MapEntry {
             name: name.clone(),
             number: 0,

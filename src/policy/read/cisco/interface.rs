@@ -84,6 +84,15 @@ fn mask_of(word: &str) -> Option<u128> {
     word.parse::<std::net::Ipv4Addr>().ok().map(|mask| u128::from(mask.to_bits()))
 }
 
+/// `nameif outside` below an interface: PIX since release 7, and ASA.
+fn name_of_asa(on: &str, called: &str, builder: &mut Builder) {
+    let called = called.to_owned();
+    edit(on, builder, |interface| interface.called = Some(called));
+    if let Some(router) = builder.router() {
+        router.forwarding.is_asa = true;
+    }
+}
+
 /// A line below an interface.
 pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
     // The words that each arm reads, and none behind them.
@@ -129,10 +138,7 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
         ["no", "crypto", "map", name] => edit(on, builder, |interface| {
             interface.map = interface.map.take().filter(|(map, _)| map != name);
         }),
-        ["nameif", called] => {
-            let called = (*called).to_owned();
-            edit(on, builder, |interface| interface.called = Some(called));
-        }
+        ["nameif", called] => name_of_asa(on, called, builder),
         ["authentication" | "encryption" | "ospfv3", ..] | ["ipv6", "ospf", "authentication" | "encryption", ..] => {
             return link::line(Some(on), words, builder);
         }

@@ -116,6 +116,8 @@ fn within(block: &Block, words: &[&str], builder: &mut Builder) {
                 ["ip", "nat", ..] => port.nat_inside = None,
                 ["tunnel", "key", ..] => port.tunnel_key = None,
                 ["tunnel", "mode", ..] => port.tunnel_mode = None,
+                ["tunnel", "vrf", ..] => port.tunnel_vrf = None,
+                ["vrf", "forwarding", ..] | ["ip", "vrf", ..] => port.vrf = None,
                 _ => {}
             }
         }
