@@ -76,6 +76,10 @@ pub(super) fn turns_back(state: &StreamState, sa: &SaState) -> bool {
 
 /// Ends of SAs whose packets are nearly all in tunnels without IPsec, where each tunnel that shows nothing but copies begins at the end of another one.
 fn ends_in_tunnels(state: &StreamState) -> BTreeSet<(Address, Address)> {
+    let ends = tunnelled(state);
+    if ends.is_empty() {
+        return BTreeSet::new();
+    }
     let tunnels = tunnels(state);
     let (second, first): (Vec<_>, Vec<_>) = tunnels.iter().partition(|(_, own)| own.is_copied());
     let hubs: BTreeSet<Address> = first.iter().map(|((_, dst), _)| *dst).collect();
@@ -83,7 +87,6 @@ fn ends_in_tunnels(state: &StreamState) -> BTreeSet<(Address, Address)> {
     if second.is_empty() || !second.iter().all(|((src, _), _)| hubs.contains(src)) {
         return BTreeSet::new();
     }
-    let ends = tunnelled(state);
     let copies: u64 = ends.values().map(|own| own.copies).sum();
     // More copies than left in such tunnels have another reason.
     if copies > sent_on { BTreeSet::new() } else { ends.into_keys().collect() }
@@ -92,7 +95,11 @@ fn ends_in_tunnels(state: &StreamState) -> BTreeSet<(Address, Address)> {
 /// Frames between the ends of SAs, of those that have copies and are nearly all in tunnels.
 pub(super) fn tunnelled(state: &StreamState) -> BTreeMap<(Address, Address), TunnelFrames> {
     let mut ends: BTreeMap<(Address, Address), TunnelFrames> = BTreeMap::new();
-    for (key, sa) in state.tables.sas.iter().filter_map(|(id, key)| Some((key, state.sas.get(id)?))) {
+    let sas = || state.tables.sas.iter().filter_map(|(id, key)| Some((key, state.sas.get(id)?)));
+    if sas().all(|(_, sa)| sa.copies.get().frames == 0) {
+        return ends;
+    }
+    for (key, sa) in sas() {
         let own = ends.entry((key.src, key.dst)).or_default();
         own.frames += sa.seen.count;
         own.copies += sa.copies.get().frames;

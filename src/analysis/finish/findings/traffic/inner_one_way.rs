@@ -75,7 +75,7 @@ enum Answer {
 fn finding(tap: &Tap<'_>, Unanswered { flows, seen }: Unanswered, answer: Answer) -> Finding {
     let counters = match (answer, sas_answer(tap)) {
         (Answer::Elsewhere, _) => {
-            " Nothing at this TAP is sent to the gateway that they come from: the answers may take another way."
+            " At this TAP no IPsec, IKE or traffic in clear goes to the gateway that they come from: the answers may take another way."
         }
         (_, Answers::None) if tap.sas.is_empty() => "",
         (_, Answers::None) => " In the words of a router's counters, one side encrypts, never decrypts.",
