@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 109] = [
+static ENTRIES: [Entry; 110] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -78,6 +78,7 @@ static ENTRIES: [Entry; 109] = [
     tunnel::WRONG_PROTOCOL,
     tunnel::WRONG_DIRECTION,
     tunnel::TRANSLATED,
+    tunnel::FORWARDED,
     tunnel::ONE_WAY,
     tunnel::INNER_ONE_WAY,
     capture::ONE_DIRECTION,

@@ -93,7 +93,8 @@ pub(super) const ONE_WAY: Entry = Entry {
 pub(super) const INNER_ONE_WAY: Entry = Entry {
     code: "inner-one-way",
     severity: Severity::Warning,
-    severity_note: "a note where no SA is seen, and of packets other than TCP in a tunnel through which other hosts are answered",
+    severity_note: "a note where no SA is seen, where nothing at the tap is sent to the gateway that the packets come from, and of packets other than TCP in \
+                    a tunnel through which other hosts are answered",
     title: "Traffic inside a tunnel has no answer in any SA back",
     meaning: "The packets inside the tunnel are visible, and for these inner addresses nothing comes back inside any SA of the opposite \
               direction. If the SAs back carry nothing at all, the routers show it: one side encrypts, never decrypts; its encaps counters \
@@ -101,6 +102,7 @@ pub(super) const INNER_ONE_WAY: Entry = Entry {
     causes: &[
         "The far side's access list or policy does not select the answers for the tunnel: they leave in clear or are dropped.",
         "The inner destination is down, or its route back does not lead to the gateway.",
+        "The answers do not pass this TAP (asymmetric routing).",
     ],
     remedy: &[
         "Compare the crypto access lists of both routers: each must be the mirror of the other. `show crypto ipsec sa` prints them as \
@@ -113,6 +115,26 @@ pub(super) const INNER_ONE_WAY: Entry = Entry {
         "#pkts decaps: 0, #pkts decrypt: 0, #pkts verify: 0",
     ],
     references: &["RFC 4301 section 4.4.1"],
+};
+
+pub(super) const FORWARDED: Entry = Entry {
+    code: "sa-forwarded",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "A router sends packets of SAs on over the same link",
+    meaning: "Packets of an SA come to a router and leave it on the same link: between the same MAC addresses the other way, or out of one tunnel without IPsec into \
+              the next one. The link carries each of them twice, and the receiver gets it once. Frames, sequence numbers, sizes and anti-replay windows of the SA are those of \
+              the first sighting; rates by direction and totals hold both.",
+    causes: &[
+        "A firewall or router with one interface sends transit traffic back to where it came from.",
+        "A hub forwards between two tunnels (spoke to spoke) over one uplink.",
+    ],
+    remedy: &[
+        "Nothing is wrong with the SA. For the load of the link take the rates by direction.",
+        "If the router should not be on the way, look at the routes of the hosts before it and at its ICMP redirects.",
+    ],
+    lines: &[],
+    references: &[],
 };
 
 pub(super) const TRANSLATED: Entry = Entry {

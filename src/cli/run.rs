@@ -80,7 +80,7 @@ fn report(asked: &Asked) -> Verdict {
     let mut verdict = session.ended(&errors);
     say_unread(&mut report.exactness, &mut report.degraded_why, &session.unread);
     if *findings_only || args.expect_ipsec {
-        say_no_ipsec(&mut report, args.expect_ipsec);
+        say_no_ipsec(&mut report, &settings, args.expect_ipsec);
     }
     report.config = policies::unread(&settings.expectation);
     judge.judge(&mut report, &mut verdict);

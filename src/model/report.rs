@@ -220,7 +220,7 @@ pub struct Sa {
     pub fragments_uncertain: u64,
     /// Outer IP octets of both.
     pub outer_bytes: u64,
-    /// TAP copies taken out of the figures.
+    /// Frames that show a packet again, taken out of the figures: TAP copies, or packets that a router sent on over the same link (`sa-forwarded`).
     pub copies_removed: u64,
     /// Time of the first frame.
     pub first: Option<Rfc3339>,
@@ -276,7 +276,8 @@ pub struct Sequence {
     pub restarts: u64,
     /// Crossings of 2^32.
     pub wraps: u64,
-    /// What anti-replay windows would have dropped; only sizes that would drop.
+    /// What anti-replay windows would have dropped; only sizes that would drop. Without repeated numbers where the capture may show packets twice (notes
+    /// `sequence-duplicate`).
     pub replay_window: Vec<ReplayWindow>,
 }
 

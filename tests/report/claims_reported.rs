@@ -240,6 +240,42 @@ fn check_says_that_it_saw_no_ipsec() {
     assert!(!codes(&run("check", &["--expect-ipsec"], &tunnel)).contains(&"no-ipsec"));
 }
 
+/// A port that was given was searched: neither is it named as one that was not, nor are its datagrams.
+#[test]
+fn ports_that_were_given_are_not_said_to_be_unsearched() {
+    let mut noise = Noise(3);
+    let mut both = |port: u16| -> Vec<Vec<u8>> {
+        let mut one = |n: u16| match n % 2 {
+            0 => build::udp(R1, R2, (50_000, port), n, &noise.bytes(200)),
+            _ => build::udp(R2, R1, (port, 50_000), n, &noise.bytes(400)),
+        };
+        (0..40).map(&mut one).collect()
+    };
+    let (https, dns) = (both(443), both(53));
+    for (options, frames, says) in [
+        (&["--udp-port", "443"][..], https.clone(), None),
+        (
+            &[],
+            https.clone(),
+            Some("40 frames carry UDP or TCP. ESP on UDP ports of other protocols, such as 53 and 443, "),
+        ),
+        (
+            &["--udp-port", "443", "--tcp-port", "8443"],
+            [https, dns].concat(),
+            Some(
+                "40 frames carry UDP or TCP. ESP on UDP ports of other protocols, such as 53 and 123, and on TCP ports other than 4500 and 8443 was",
+            ),
+        ),
+    ] {
+        let path = written("given-ports.pcap", &timed(frames, MILLISECOND), ETHERNET);
+        let report = run("check", options, &path);
+        let found = items(&report, "findings").iter().find(|finding| text(finding, "code") == "no-ipsec");
+        let evidence = text(found.expect("a note"), "evidence");
+        assert_eq!(evidence.contains("not searched"), says.is_some(), "{options:?}: {evidence}");
+        assert!(says.is_none_or(|says| evidence.contains(says)), "{options:?}: {evidence}");
+    }
+}
+
 /// What MACsec encrypts and GTP-U carries nobody read: that no IPsec was seen does not say that there is none.
 #[test]
 fn packets_that_nobody_read_are_told_where_no_ipsec_was_seen() {

@@ -270,6 +270,38 @@ fn answers_in_another_tunnel_excuse_nothing() {
     }
 }
 
+/// A hub with two links, one of them with a TAP: packets of a site come on it, and nothing on it goes to the site. IKE to the site shows that the answers
+/// would pass; IKE from it does not.
+#[test]
+fn answers_that_may_take_another_link_are_not_missing() {
+    let (hub, site) = (R1, Ipv4Addr::new(203, 0, 113, 9));
+    let ike = |src, dst, n: u32| {
+        let head = [&[7; 16][..], &[46, 0x20, 37, 8], &n.to_be_bytes(), &60_u32.to_be_bytes()].concat();
+        build::udp(src, dst, (500, 500), n as u16, &[&head[..], &Noise(u64::from(n)).bytes(32)].concat())
+    };
+    for (spoken, severity) in [(None, "note"), (Some((site, hub)), "note"), (Some((hub, site)), "warning")] {
+        let mut noise = Noise(6);
+        let mut frames = Vec::new();
+        for n in 1..200_u32 {
+            let time = u64::from(n) * MS;
+            let (there, back) =
+                (inner([10, 2, 0, 1], [10, 1, 0, 1], n, 100), inner([10, 1, 0, 1], [10, 2, 0, 1], n, 100));
+            frames.push((time, build::esp(R2, hub, 7, n, &null(&there, &mut noise))));
+            frames.push((time + 300 * US, build::esp(hub, R2, 8, n, &null(&back, &mut noise))));
+            let asked = syn([10, 3, 0, 1], [10, 1, 0, 1], n);
+            frames.push((time + 500 * US, build::esp(site, hub, 9, n, &null(&asked, &mut noise))));
+            if let Some((src, dst)) = spoken.filter(|_| n % 50 == 0) {
+                frames.push((time + 700 * US, ike(src, dst, n)));
+            }
+        }
+        let report = report("two-links", frames);
+        let own = finding(&report, "inner-one-way").expect("it is said");
+        assert_eq!((text(own, "severity"), number(own, "count")), (severity, 199), "{spoken:?}: {own}");
+        let elsewhere = text(own, "evidence").contains("the answers may take another way");
+        assert_eq!(elsewhere, severity == "note", "{spoken:?}: {own}");
+    }
+}
+
 /// A TCP segment with SYN (RFC 9293 section 3.1).
 fn syn(src: [u8; 4], dst: [u8; 4], n: u32) -> Vec<u8> {
     let header = [&[0xc0, n as u8, 0, 80][..], &n.to_be_bytes(), &[0; 4], &[0x50, 2, 0xff, 0xff, 0, 0, 0, 0]].concat();

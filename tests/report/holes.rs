@@ -26,6 +26,22 @@ fn report(folder: &str, files: Vec<File>) -> Report {
     run(&inputs, &Settings::default(), 1, &Quiet).report
 }
 
+/// The same of two files of which the first one ends in the middle of its last record; the finding about the missing numbers of an SA.
+fn missing_after_a_cut(folder: &str, frames: [Vec<(u64, Vec<u8>)>; 2], spi: u32) -> (Severity, String) {
+    let dir = scratch(&format!("holes-{folder}"));
+    let inputs = frames.into_iter().enumerate().map(|(at, frames)| {
+        let out: Vec<Out> = frames.into_iter().map(|(at, data)| Out::whole(START + at, data)).collect();
+        let mut file = plain_pcap(&out);
+        file.truncate(file.len() - if at == 0 { 10 } else { 0 });
+        Input { source: Source::Path(write_file(&dir, &counted(at as u64), &file)), tap: None }
+    });
+    let report = run(&inputs.collect::<Vec<_>>(), &Settings::default(), 1, &Quiet).report;
+    let of_spi = |sa: &str| sa.ends_with(&format!("{spi:#010x}"));
+    let gap =
+        report.findings.into_iter().find(|own| own.code == "sequence-gap" && own.sa.as_deref().is_some_and(of_spi));
+    gap.map(|gap| (gap.severity, gap.evidence)).expect("numbers are missing")
+}
+
 /// The severity and evidence of each hole.
 fn holes(report: &Report) -> Vec<(Severity, &str)> {
     let holes = report.findings.iter().filter(|finding| finding.code == "capture-hole");
@@ -175,6 +191,74 @@ fn a_pause_alone_proves_nothing() {
     let files =
         (0..3).map(|at| (counted(at), clear(at).map(|(time, data)| (time + back(at), data)).collect())).collect();
     assert_eq!(holes(&report("clock", files)), []);
+}
+
+/// What a cut file lacks is as long as the pause behind it: what is missing beside it for much longer was lost, unless a burst may have been there.
+#[test]
+fn a_cut_file_excuses_what_its_time_has_room_for() {
+    /// A packet of another SA each millisecond until the end of the first file and on, with one missing in a pause of so long.
+    fn watched(pause: u64) -> [Vec<(u64, Vec<u8>)>; 2] {
+        let other = |from: u64, numbers: std::ops::Range<u64>| -> Vec<(u64, Vec<u8>)> {
+            numbers.map(|n| (from + n * MS, packet(9, n as u32))).collect()
+        };
+        [other(0, 1..1_002), other(pause, 1_002..2_000)]
+    }
+    // Of the SA in question: its packets until the cut, from the next file on, the numbers that are missing, whether that is loss, and what is said.
+    type Own = Vec<(u64, u32)>;
+    let even = |from: u64, numbers: std::ops::Range<u32>, step: u64| -> Own {
+        (0..).zip(numbers).map(|(at, n)| (from + at * step, n)).collect()
+    };
+    let cases: [(&str, u64, [Own; 2], Severity, &str); 5] = [
+        // 70 of them for 350 ms, of which the capture lacks 5.
+        (
+            "even",
+            5 * MS,
+            [even(5 * MS, 1..190, 5 * MS), even(1_300 * MS, 260..400, 5 * MS)],
+            Severity::Warning,
+            "45 of them may be missing in a hole between two files, or in the rest of one that is cut: its time has no room for more.",
+        ),
+        (
+            "few",
+            5 * MS,
+            [even(5 * MS, 1..200, 5 * MS), even(1_015 * MS, 202..400, 5 * MS)],
+            Severity::Note,
+            "2 of them are",
+        ),
+        // One packet in ten seconds.
+        ("slow", 100 * MS, [even(0, 1..2, MS), even(1_990 * MS, 3..5, MS)], Severity::Note, "1 of them is"),
+        // Bursts of 40 packets each 200 ms, one of them in the hole.
+        (
+            "bursts",
+            5 * MS,
+            [
+                (0..5)
+                    .flat_map(|burst| even(u64::from(burst) * 200 * MS + MS, burst * 40 + 1..burst * 40 + 41, 20_000))
+                    .collect(),
+                even(1_200 * MS, 241..281, 20_000),
+            ],
+            Severity::Note,
+            "40 of them are",
+        ),
+        // All the time between the two packets.
+        (
+            "long",
+            900 * MS,
+            [even(5 * MS, 1..200, 5 * MS), even(1_905 * MS, 380..400, 5 * MS)],
+            Severity::Note,
+            "180 of them are",
+        ),
+    ];
+    for (name, pause, [first, second], severity, says) in cases {
+        let mut files = watched(pause);
+        for (file, own) in files.iter_mut().zip([first, second]) {
+            // The last record is the one that is cut.
+            own.into_iter().for_each(|(at, n)| file.push((at, packet(7, n))));
+            file.sort_by_key(|(at, _)| *at);
+        }
+        let (own, evidence) = missing_after_a_cut(&format!("cut-{name}"), files, 7);
+        assert!(evidence.contains(says), "{name}: {evidence}");
+        assert_eq!(own, severity, "{name}: {evidence}");
+    }
 }
 
 /// A second capture that was begun before the first one was ended: no network duplicates what both hold.

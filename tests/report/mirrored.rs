@@ -176,7 +176,92 @@ fn packets_with_another_identification_are_copies() {
     }
 }
 
-/// What a router sends on is on the wire twice: out of one tunnel into another one over the same link, or over two tunnels at once.
+/// The second side of a router has traffic of its own beside the copies, and a mirror port that drops frames of the first side leaves packets without copy.
+#[test]
+fn what_a_direction_carries_beside_copies_has_rates() {
+    let (near, far) = (Ipv4Addr::new(10, 9, 9, 8), Ipv4Addr::new(10, 9, 9, 9));
+    let log = |n: u32| build::on_link(&build::udp(near, far, (5_000, 514), n as u16, &[7; 300]), near, far);
+    let hello = |n: u32| build::on_link(&build::ipv4(near, far, 89, n as u16, &[2; 44]), near, far);
+    // One in so many packets is missing on the first side, and frames of the second side alone.
+    let cases: [(u32, u32, &dyn Fn(u32) -> Vec<u8>, Option<u64>, &str); 5] = [
+        (0, 0, &log, None, " all packets are copies, so it has no rates."),
+        (0, 150, &log, Some(150), " 2000 of 2150 frames are copies: its rates are those of the other 150."),
+        (0, 10, &hello, None, " nearly all packets are copies, so it has no rates."),
+        (20, 0, &log, None, " nearly all packets are copies, so it has no rates."),
+        (200, 150, &log, Some(160), " 1990 of 2150 frames are copies: its rates are those of the other 160."),
+    ];
+    for (missing, others, other, frames, says) in cases {
+        let mut noise = Noise(12);
+        let mut out = Vec::new();
+        for number in 1..=2_000_u32 {
+            let time = START + u64::from(number) * 5 * MS;
+            let first = esp(&mut noise, number, false, false);
+            let second = build::on_link(&build::one_hop_further(&first), near, far);
+            out.extend((missing == 0 || number % missing != 3).then(|| Out::whole(time, first)));
+            out.push(Out::whole(time + 30 * US, second));
+            if number * others / 2_000 != (number - 1) * others / 2_000 {
+                out.push(Out::whole(time + MS, other(number)));
+            }
+        }
+        let path = support::write_file(&support::scratch("mirrored"), "beside.pcap", &plain_pcap(&out));
+        let report = support::report(&[&path]).json();
+        let row = items(&report, "rates.directions").iter().find(|row| text(row, "from").ends_with("09:09:08"));
+        let row = row.expect("the second side");
+        let what = format!("{missing} {others}: {row:#}");
+        assert_eq!(at(row, "frames_per_s").is_number(), frames.is_some(), "{what}");
+        assert!(frames.is_none_or(|frames| number(row, "frames") == frames), "{what}");
+        let copies = said(&report, "tap-copies").expect("it is said");
+        assert!(text(copies, "evidence").contains(says), "{what} {copies:#}");
+    }
+}
+
+/// A router with one port sends transit packets back between the same MAC addresses: the link carries each twice, the receiver gets it once.
+#[test]
+fn packets_that_leave_where_they_came_are_one_packet_of_their_sa() {
+    let (neighbour, router) = (Ipv4Addr::new(10, 9, 9, 8), Ipv4Addr::new(10, 9, 9, 9));
+    // With how many others both ways, how much later, and one in how many the router drops.
+    for (others, later, dropped) in [(0_u64, 40 * US, 0), (1_500, 40 * US, 0), (8_000, 40 * US, 10), (0, 20 * MS, 0)] {
+        let mut noise = Noise(14);
+        let mut out = Vec::new();
+        for number in 1..=1_000_u32 {
+            let time = START + u64::from(number) * 5 * MS;
+            let first = build::on_link(&esp(&mut noise, number, false, false), neighbour, router);
+            let second = build::on_link(&build::one_hop_further(&first), router, neighbour);
+            out.push(Out::whole(time, first));
+            out.extend((dropped == 0 || number % dropped != 3).then(|| Out::whole(time + later, second)));
+        }
+        for n in 0..others {
+            let time = START + 5 * MS + n * 5_000 * MS / others.max(1);
+            let (src, dst) = if n % 2 == 0 { (neighbour, router) } else { (router, neighbour) };
+            out.push(Out::whole(time, build::udp(src, dst, (7, 7), n as u16, &noise.bytes(100))));
+        }
+        out.sort_by_key(|frame| frame.time_ns);
+        let path = support::write_file(&support::scratch("mirrored"), "one-port.pcap", &plain_pcap(&out));
+        let report = support::report(&[&path]).json();
+        let what = format!("{others} {later} {dropped}: {}", at(&report, "findings"));
+        assert!(said(&report, "tap-copies").is_none(), "{what}");
+        assert!(items(&report, "sas.0.sequence.replay_window").is_empty(), "no window is known to drop any: {what}");
+        let frames: u64 = items(&report, "rates.directions").iter().map(|row| number(row, "frames")).sum();
+        assert_eq!(frames, out.len() as u64, "the link carries all: {what}");
+        // Where it takes longer than copies of a TAP do, another device may send them again.
+        if later > 10 * MS {
+            let finding = said(&report, "sequence-duplicate").expect("it is said");
+            assert_eq!((text(finding, "severity"), number(finding, "count")), ("note", 1_000), "{what}");
+            continue;
+        }
+        let sent_on = if dropped == 0 { 1_000 } else { 900 };
+        let sa = at(&report, "sas.0");
+        assert_eq!((number(sa, "frames"), number(sa, "copies_removed")), (1_000, sent_on), "{what}");
+        assert_eq!(number(sa, "sequence.duplicate"), 0, "{what}");
+        assert_eq!(number(&report, "outer_sizes.0.frames"), 1_000, "{what}");
+        assert!(said(&report, "sequence-duplicate").is_none(), "{what}");
+        let finding = said(&report, "sa-forwarded").expect("it is said");
+        assert_eq!((text(finding, "severity"), number(finding, "count")), ("note", sent_on), "{what}");
+    }
+}
+
+/// What a router sends on is on the wire twice: out of one tunnel into another one over the same link, which the receiver gets once, or over two tunnels at
+/// once, which it gets twice.
 #[test]
 fn packets_that_leave_in_another_tunnel_are_no_copies() {
     let (hub, spokes) =
@@ -202,10 +287,15 @@ fn packets_that_leave_in_another_tunnel_are_no_copies() {
         let path = support::write_file(&support::scratch("mirrored"), "forwarded.pcap", &plain_pcap(&out));
         let report = support::report(&[&path]).json();
         assert!(said(&report, "tap-copies").is_none(), "turned {turned}: {}", at(&report, "findings"));
-        assert_eq!(number(&report, "sas.0.copies_removed"), 0);
+        let forwarded = said(&report, "sa-forwarded").map(|own| number(own, "count"));
+        assert_eq!(
+            (number(&report, "sas.0.copies_removed"), forwarded),
+            (if turned { 200 } else { 0 }, turned.then_some(200))
+        );
         let frames: u64 = items(&report, "rates.directions").iter().map(|row| number(row, "frames")).sum();
         assert_eq!(frames, 400, "turned {turned}");
-        assert_eq!(said(&report, "sequence-duplicate").map(|own| number(own, "count")), Some(200));
+        let again = said(&report, "sequence-duplicate").map(|own| number(own, "count"));
+        assert_eq!(again, (!turned).then_some(200), "turned {turned}");
     }
 }
 

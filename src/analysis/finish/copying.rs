@@ -1,14 +1,13 @@
 //! Whether a TAP or a SPAN port copies what it shows.
 
-use std::collections::BTreeMap;
+mod forwarded;
 
+use self::forwarded::{Forwarded, tunnelled, tunnels, turns_back};
 use crate::analysis::StreamState;
-use crate::analysis::state::base::intern::NONE;
-use crate::analysis::state::base::tables::{DirectionKey, FlowKey};
-use crate::analysis::state::sa::sas::SaState;
+use crate::analysis::state::base::tables::DirectionKey;
+use crate::analysis::state::sa::sas::{Copies, SaState};
 use crate::analysis::state::traffic::rates::Direction;
-use crate::dissect::stack_name;
-use crate::model::Address;
+use crate::model::SaKey;
 
 /// A tap is a copying TAP if at least 1 of this many frames is a copy.
 const COPYING_TAP: u64 = 5;
@@ -20,6 +19,37 @@ const NUMBERED: u64 = 20;
 const NUMBERED_SHARE: u64 = 10;
 /// Where all copies are of the same few packets, which a generator may send in pairs, so many packets of SAs without a copy decide.
 const FEW_NUMBERED: u64 = 3;
+
+/// What copies of an SA's packets are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CopiesAre {
+    /// Made by the TAP or the SPAN port.
+    OfTap,
+    /// The packets themselves, as a router sent them on over the same link.
+    SentOn,
+    /// Not known, as what a network duplicates: they count.
+    Open,
+}
+
+impl CopiesAre {
+    /// What they are for each SA of a tap; `copying`: whether the TAP makes them.
+    pub(super) fn of(state: &StreamState, copying: bool) -> impl Fn(&SaKey, &SaState) -> Self {
+        let forwarded = (!copying).then(|| Forwarded::of(state));
+        move |key, sa| match &forwarded {
+            None => Self::OfTap,
+            Some(forwarded) if forwarded.takes_in(key, sa) => Self::SentOn,
+            Some(_) => Self::Open,
+        }
+    }
+
+    /// Of an SA's frames those that its figures are without.
+    pub(super) fn left_out(self, sa: &SaState) -> Copies {
+        match self {
+            Self::OfTap | Self::SentOn => sa.copies.get(),
+            Self::Open => Copies::default(),
+        }
+    }
+}
 
 /// Whether the TAP makes the copies: there are many, and they are copies of packets with sequence numbers or fill a whole direction.
 pub(super) fn is_copying(state: &StreamState) -> bool {
@@ -33,38 +63,14 @@ pub(super) fn is_copying(state: &StreamState) -> bool {
 /// Whether most copies are packets of SAs that a router sent on over the same link: they came in one tunnel and left in another one, or
 /// left between the same MAC addresses, exchanged. All of these frames were on the wire.
 fn are_forwarded(state: &StreamState) -> bool {
-    let own = || state.tables.sas.iter().filter_map(|(id, key)| Some((key, state.sas.get(id)?)));
-    let mut ends: BTreeMap<(Address, Address), (u64, u64)> = BTreeMap::new();
-    let mut turned = 0_u64;
-    for (key, sa) in own() {
-        let copied = sa.copies.get().frames;
-        let (frames, copies) = ends.entry((key.src, key.dst)).or_default();
-        (*frames, *copies) = (*frames + sa.seen.count, *copies + copied);
-        turned += if copied > 0 && is_turned_back(state, sa) { copied } else { 0 };
-    }
-    // Packets that were seen in no tunnel, too, are shown by a mirror on both sides of the router that tunnels them.
-    let is_tunnelled = |((src, dst), (frames, copies)): &(&(Address, Address), &(u64, u64))| {
-        let inside = state.tables.flows.find(&FlowKey { src: *src, dst: *dst, inner: true });
-        let inside = inside.and_then(|id| state.flows.get(id));
-        *copies > 0 && inside.is_some_and(|inside| is_nearly_all(inside.count, *frames))
-    };
-    let in_tunnels: u64 = ends.iter().filter(is_tunnelled).map(|(_, (_, copies))| copies).sum();
-    let others = if in_tunnels > 0 { in_tunnels.min(copies_of_other_tunnels(state)) } else { 0 };
+    let own = state.tables.sas.iter().filter_map(|(id, _)| state.sas.get(id));
+    let copied = own.map(|sa| (sa, sa.copies.get().frames)).filter(|(_, copied)| *copied > 0);
+    let is_turned = |sa: &SaState| is_turned_back(state, sa) || turns_back(state, sa);
+    let turned: u64 = copied.filter(|(sa, _)| is_turned(sa)).map(|(_, copied)| copied).sum();
+    let in_tunnels: u64 = tunnelled(state).values().map(|own| own.copies).sum();
+    let of_others = || tunnels(state).values().filter(|own| own.is_copied()).map(|own| own.copies).sum();
+    let others = if in_tunnels > 0 { in_tunnels.min(of_others()) } else { 0 };
     others.max(turned).saturating_mul(2) > state.copies.copies().count
-}
-
-/// Copies between the ends of tunnels without IPsec that carry copies of packets of SAs only: the originals have other ends.
-fn copies_of_other_tunnels(state: &StreamState) -> u64 {
-    let mut tunnels: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    for (key, cell) in state.sizes.visible.iter() {
-        let Some(path) = state.tables.paths.get(key.path).filter(|path| path.sa == NONE) else { continue };
-        let name = state.tables.stacks.get(path.stack).map(|shape| stack_name(*shape)).unwrap_or_default();
-        if name.ends_with("/esp") || name.ends_with("/ah") || name.contains("/ah/") {
-            let (frames, copies) = tunnels.entry(path.pair).or_default();
-            (*frames, *copies) = (*frames + cell.seen.count, *copies + cell.copies);
-        }
-    }
-    tunnels.values().filter(|(frames, copies)| is_nearly_all(*copies, *frames)).map(|(_, copies)| copies).sum()
 }
 
 /// Whether an SA has packets from one MAC address to another and back, and those of one of the two directions are copies.

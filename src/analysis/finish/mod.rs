@@ -187,7 +187,7 @@ fn others(settings: &Settings) -> Vec<String> {
 }
 
 /// Says that a run with captures saw no IPsec: a note, or an error where some was expected.
-pub fn say_no_ipsec(report: &mut Report, expected: bool) {
+pub fn say_no_ipsec<T>(report: &mut Report, settings: &Settings<T>, expected: bool) {
     // Of captures that could not be read nothing is known.
     let is_unread = report.captures.iter().all(|capture| capture.error.is_some());
     if is_unread || report.totals.ipsec_frames > 0 || !report.sas.is_empty() || report.has_unread_stream() {
@@ -213,17 +213,35 @@ pub fn say_no_ipsec(report: &mut Report, expected: bool) {
         let frames = findings::plural(unread, "frame");
         evidence.push_str(&format!(" {frames} {are} of protocols that are not read."));
     }
-    let transport = report.transport_frames();
-    if transport > 0 {
-        let (frames, carry) = (findings::plural(transport, "frame"), if transport == 1 { "carries" } else { "carry" });
-        evidence.push_str(&format!(
-            " {frames} {carry} UDP or TCP. ESP on UDP ports of other protocols, such as 53 and 443, and on TCP ports other than 4500 was not searched, \
-             nor IPsec inside CAPWAP, Teredo or another protocol. --udp-port N and --tcp-port N search a port."
-        ));
-    }
+    evidence.push_str(&unsearched(report, settings));
     let severity = if expected { Severity::Error } else { Severity::Note };
     report.findings.push(findings::Draft::new("no-ipsec", evidence).count(0).severity(severity).done());
     findings::sort(&mut report.findings);
+}
+
+/// Where ESP was not looked for, to follow a sentence.
+fn unsearched<T>(report: &Report, settings: &Settings<T>) -> String {
+    /// Ports of other protocols, the usual ones first.
+    const USUAL: [u16; 5] = [53, 443, 123, 161, 514];
+    let frames = report.unsearched_frames();
+    if frames == 0 {
+        return String::new();
+    }
+    let named: Vec<String> =
+        USUAL.iter().filter(|port| !settings.udp_ports.contains(port)).map(u16::to_string).collect();
+    let such_as = named.get(..2).map_or_else(String::new, |two| format!(", such as {},", two.join(" and ")));
+    let tcp = [tcp::NAT_TRAVERSAL].into_iter().chain(settings.tcp_ports.iter().copied());
+    let tcp: Vec<String> = tcp.collect::<BTreeSet<u16>>().iter().map(u16::to_string).collect();
+    let tcp = tcp.split_last().map_or_else(String::new, |(last, others)| match others {
+        [] => last.clone(),
+        _ => format!("{} and {last}", others.join(", ")),
+    });
+    format!(
+        " {} {} UDP or TCP. ESP on UDP ports of other protocols{such_as} and on TCP ports other than {tcp} was not searched, nor IPsec inside CAPWAP, \
+         Teredo or another protocol. --udp-port N and --tcp-port N search a port.",
+        findings::plural(frames, "frame"),
+        if frames == 1 { "carries" } else { "carry" }
+    )
 }
 
 fn add_totals(totals: &mut Totals, tap: &Tap<'_>) {

@@ -98,7 +98,7 @@ pub(in crate::analysis::finish) fn is_at_two_places(
 /// are looked for.
 pub(in crate::analysis::finish) fn is_on_interfaces(tap: &Tap<'_>, sa: &SaView<'_>) -> bool {
     let Some(figures) = &sa.sequence else { return false };
-    let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
+    let copies = sa.left_out().frames;
     let distinct = sa.state.sequence.numbered().saturating_sub(copies).saturating_sub(figures.duplicate);
     figures.duplicate > 0
         && figures.duplicate.saturating_mul(10) >= distinct.saturating_mul(9)

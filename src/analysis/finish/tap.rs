@@ -1,36 +1,31 @@
 //! One tap's state with the verdicts that need all of it.
 
 mod in_clear;
+mod sa_view;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use self::sa_view::SaView;
+
 use super::TapState;
 use super::clock::Clock;
-use super::copying::is_copying;
+use super::copying::{CopiesAre, is_copying};
 use super::group::{self, GroupSa};
-use super::hidden::{Hidden, Loose, is_more_than_stray};
-use super::several::{Several, take_segmented};
+use super::hidden::{Hidden, Loose};
+use super::several::take_segmented;
 use super::tcp;
 use super::twice::Twice;
 use super::udp::{self, Found};
 use crate::analysis::finish::rows::directions::goodput::unsized_null;
 use crate::analysis::finish::rows::fragmented;
 use crate::analysis::finish::rows::inferred;
-use crate::analysis::finish::rows::inferred::Inferred;
 use crate::analysis::finish::rows::padding;
 use crate::analysis::limits::MAX_UDP_MISFITS;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::tables;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
-use crate::analysis::state::sa::bins::SaBins;
-use crate::analysis::state::sa::candidates::FlowKey;
-use crate::analysis::state::sa::null::{NullCandidate, NullVotes};
-use crate::analysis::state::sa::sas::SaState;
-use crate::analysis::state::sa::sequence::SequenceFigures;
-use crate::analysis::state::sa::sequence::history::History;
-use crate::analysis::state::sa::sizes::{Cell, Cells, OpaqueKey, Sizes};
-use crate::analysis::state::traffic::fragment_sums::FragmentSums;
+use crate::analysis::state::sa::sizes::{Cell, Sizes};
 use crate::analysis::state::traffic::rates::{Again, Sums};
 use crate::analysis::{StreamState, Succession};
 use crate::dissect::MAX_LAYERS;
@@ -80,39 +75,12 @@ pub(crate) struct Tap<'a> {
     shared_spis: BTreeSet<(Protocol, Spi)>,
 }
 
-/// One SA with its verdicts.
-pub(crate) struct SaView<'a> {
-    /// Its number, [`NONE`] for a UDP flow that turned out to be ESP.
-    pub(crate) id: u32,
-    pub(crate) key: SaKey,
-    pub(crate) name: Name,
-    pub(crate) state: &'a SaState,
-    pub(crate) sequence: Option<SequenceFigures>,
-    /// Gaps, late and repeated numbers with their frames, where there are any.
-    pub(crate) history: Option<Box<History>>,
-    pub(crate) null: Option<(NullCandidate, &'a NullVotes)>,
-    pub(crate) fragments: Option<Box<FragmentSums>>,
-    /// Sizes of UDP flows that turned out to be ESP.
-    pub(crate) flow_sizes: Vec<&'a Cells<OpaqueKey>>,
-    /// Their traffic over time, as that of SA 0.
-    pub(crate) flow_bins: Option<&'a SaBins>,
-    /// Its packets in fragments there: later fragments may be missing.
-    pub(crate) torn: u64,
-    /// The first of these flows.
-    pub(crate) flow: Option<Box<FlowKey>>,
-    /// What is inferred of its transform, where its packets are opaque.
-    pub(crate) inferred: Option<Inferred>,
-    /// Whether it shares its counter with other pairs of addresses: its own numbers tell nothing.
-    pub(crate) grouped: bool,
-    /// What leaves it without figures of its numbers, where anything does.
-    pub(crate) several: Option<Several>,
-}
-
 impl<'a> Tap<'a> {
     /// `found`: SAs of UDP flows on unusual ports. `stated`: SAs that policies state.
     pub(crate) fn new(state: &TapState<'a>, found: &'a [Found<'a>], stated: &BTreeSet<SaKey>) -> Self {
         let stream = state.stream;
         let copying = is_copying(stream);
+        let copies = CopiesAre::of(stream, copying);
         let mut sizes = Cow::Borrowed(&stream.sizes);
         let fragments = fragmented::certain(stream, &mut sizes);
         let loose = Loose::of(&fragments);
@@ -124,12 +92,12 @@ impl<'a> Tap<'a> {
         let mut sas: Vec<SaView<'a>> = Vec::with_capacity(known.len());
         sas.extend(known.into_iter().map(|(id, key, state)| {
             let null = state.null_verdict(votes.get(&id));
-            SaView::new(id, key, state, copying, null, fragments.get(&id).cloned().map(Box::new))
+            SaView::new(id, key, state, copies(&key, state), null, fragments.get(&id).cloned().map(Box::new))
         }));
         let mut foreign = udp::take_foreign(&mut sas, (stream, &sizes), stated);
         foreign.extend(tcp::take_foreign(&mut sas, stream));
         fragmented::add_sizes(&mut sas, &mut sizes);
-        sas.extend(found.iter().map(|found| SaView::found(found, copying)));
+        sas.extend(found.iter().map(|found| SaView::found(found, copies(&found.key, &found.state))));
         fragmented::add_later(&mut sas, &fragments, stream);
         take_segmented(&mut sas, &sizes);
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
@@ -318,76 +286,5 @@ impl<'a> Tap<'a> {
             why.push(format!("the same holds for {more} more SAs"));
         }
         why
-    }
-}
-
-impl<'a> SaView<'a> {
-    /// An SA of UDP flows on unusual ports.
-    fn found(found: &'a Found<'a>, copying: bool) -> Self {
-        let null = found.state.null_verdict(None);
-        let mut view = Self::new(NONE, found.key, &found.state, copying, null, None);
-        view.flow_sizes.clone_from(&found.sizes);
-        view.flow_bins = Some(&found.bins);
-        view.torn = found.torn;
-        view.flow = Some(Box::new(found.flow));
-        view
-    }
-
-    fn new(
-        id: u32,
-        key: SaKey,
-        state: &'a SaState,
-        copying: bool,
-        null: Option<(NullCandidate, &'a NullVotes)>,
-        fragments: Option<Box<FragmentSums>>,
-    ) -> Self {
-        let copies = if copying { state.copies.get().frames } else { 0 };
-        let mut sequence = if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) };
-        let several = sequence.as_ref().and_then(|own| Several::of(state, own));
-        if several.is_some() {
-            sequence = None;
-        }
-        let told = sequence.as_ref().filter(|own| own.lost > 0 || own.late > 0 || own.duplicate > 0);
-        Self {
-            id,
-            key,
-            name: key.to_string().into(),
-            history: told.map(|_| Box::new(state.sequence.history(copies))),
-            sequence,
-            null,
-            state,
-            fragments,
-            flow_sizes: Vec::new(),
-            flow_bins: None,
-            torn: 0,
-            flow: None,
-            inferred: None,
-            grouped: false,
-            several,
-        }
-    }
-
-    /// Whether the sizes of some of its packets are not known, because of how their fragments fit together or what they show.
-    pub(crate) fn has_unsized_fragments(&self) -> bool {
-        self.torn > 0
-            || self.fragments.as_ref().is_some_and(|sums| sums.uncertain > 0 || sums.unsized_packets > 0)
-            || is_more_than_stray(self.packets_without_size(), self.state.seen.count)
-    }
-
-    /// Packets that no size counts, mostly because fragments of them were not seen.
-    pub(crate) fn packets_without_size(&self) -> u64 {
-        let incomplete = self.fragments.as_ref().map_or(0, |sums| sums.incomplete);
-        self.inferred.as_ref().map_or(incomplete, |inferred| inferred.packets_without_size)
-    }
-
-    /// Whether some of it is carried in TCP.
-    pub(crate) fn in_tcp(&self) -> bool {
-        let [_, _, tcp, _] = self.state.encapsulations;
-        tcp > 0
-    }
-
-    /// Whether nothing of what it carries can be seen.
-    pub(crate) fn is_opaque(&self) -> bool {
-        self.state.opaque > 0 && self.null.is_none()
     }
 }

@@ -13,7 +13,7 @@ use crate::analysis::state::traffic::notices::Notices;
 use crate::model::{Address, Encapsulation};
 
 /// The TCP port whose streams are read as IKE and ESP anyway.
-const NAT_TRAVERSAL: u16 = 4500;
+pub(super) const NAT_TRAVERSAL: u16 = 4500;
 
 /// Whether TCP from or to this port is read as IKE and ESP.
 pub(super) fn is_read(port: u16, settings: &Settings) -> bool {
@@ -40,7 +40,7 @@ pub(super) fn take_foreign<'a>(sas: &mut Vec<SaView<'a>>, stream: &StreamState) 
     let is_shown = |sa: &SaView<'_>| {
         sa.null.is_some()
             || sa.state.keyed.is_some()
-            || stream.notices.ike_pairs.contains_key(&pair(sa))
+            || stream.notices.speak_ike(sa.key.src, sa.key.dst)
             || begins(sa.key.src)
             || begins(sa.key.dst)
     };

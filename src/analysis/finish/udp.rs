@@ -187,7 +187,8 @@ pub(super) fn take_foreign<'a>(
     let lengths = lengths(sas, sizes);
     let is_cut = stream.totals.snaplen.count > 0 || stream.notices.sliced.count > 0;
     let mut pairs: BTreeMap<(Address, Address), [Way; 2]> = BTreeMap::new();
-    let mut proved: BTreeSet<(Address, Address)> = stream.notices.ike_pairs.keys().copied().collect();
+    let ike = stream.notices.ike_ways.keys();
+    let mut proved: BTreeSet<(Address, Address)> = ike.map(|(src, dst)| (*src.min(dst), *src.max(dst))).collect();
     let mut constant: BTreeSet<(Address, Address)> = BTreeSet::new();
     let is_shown = |sa: &SaView<'_>| {
         let verified = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0);

@@ -20,10 +20,19 @@ impl Report {
         hidden
     }
 
-    /// Frames that end in UDP or TCP: what these carry was not read.
-    pub(crate) fn transport_frames(&self) -> u64 {
-        let is_transport = |stack: &str| matches!(stack.rsplit('/').next(), Some("udp" | "tcp"));
-        self.layers.iter().filter(|layer| is_transport(&layer.stack)).map(|layer| layer.frames).sum()
+    /// Frames that end in UDP or TCP, without those on ports of IPsec that were looked at and are no ESP: what the others carry was not read.
+    pub(crate) fn unsearched_frames(&self) -> u64 {
+        let frames = |last: &[&str]| {
+            let own = self
+                .layers
+                .iter()
+                .filter(|layer| layer.stack.rsplit('/').next().is_some_and(|end| last.contains(&end)));
+            own.map(|layer| layer.frames).sum::<u64>()
+        };
+        // Of messages in TCP several share a frame, and frames with them do not end in TCP.
+        let are_datagrams = frames(&["esp"]) == 0;
+        let searched = self.findings.iter().filter(|finding| finding.code == "udp-not-esp" && are_datagrams);
+        frames(&["udp", "tcp"]).saturating_sub(searched.map(|finding| finding.count).sum())
     }
 
     /// Whether a stream of IKE and ESP in TCP was seen whose segments were not read: then there is IPsec.

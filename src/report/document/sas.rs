@@ -35,8 +35,10 @@ pub(super) fn section(report: &Report, view: &View) -> Section {
             Column::words("overhead").priority(Priority::Detail),
             Column::remark(),
         ]);
+        let sent_on = report.findings.iter().any(|finding| finding.code == "sa-forwarded" && finding.tap == tap.name);
+        let copy = if sent_on { ("frame sent on", "frames sent on") } else { ("TAP copy", "TAP copies") };
         for sa in busiest(&sas, view.shown(sas.len())) {
-            table.row_about(Subject::new(&sa.tap, &sa.id), row(sa, direction(report, sa)));
+            table.row_about(Subject::new(&sa.tap, &sa.id), row(sa, direction(report, sa), copy));
         }
         section.table(table);
         section.more(view, sas.len(), "SAs", "--table sas --format csv");
@@ -57,7 +59,7 @@ fn direction<'r>(report: &'r Report, sa: &Sa) -> Option<&'r DirectionRate> {
     report.rates.directions.iter().find(|rate| rate.tap == sa.tap && rate.sas.contains(&sa.id))
 }
 
-fn row(sa: &Sa, direction: Option<&DirectionRate>) -> [Cell; 12] {
+fn row(sa: &Sa, direction: Option<&DirectionRate>, copy: (&str, &str)) -> [Cell; 12] {
     let ends = format!("{} > {}", sa.src, sa.dst);
     let sequence = |pick: fn(&crate::model::report::Sequence) -> u64| Cell::count(sa.sequence.as_ref().map(pick));
     [
@@ -79,7 +81,7 @@ fn row(sa: &Sa, direction: Option<&DirectionRate>) -> [Cell; 12] {
         },
         Cell::text(names::transform(sa)),
         Cell::text(overhead(sa)),
-        Cell::text(remarks(sa)),
+        Cell::text(remarks(sa, copy)),
     ]
 }
 
@@ -119,11 +121,12 @@ const fn carrier_bytes(encapsulation: Encapsulation) -> i64 {
     }
 }
 
-/// What the columns have no room for: restarts, wraps, windows that would drop, copies, what keys verify.
-fn remarks(sa: &Sa) -> String {
+/// What the columns have no room for: restarts, wraps, windows that would drop, copies, what keys verify. `copy`: one of the frames that were taken out,
+/// and several.
+fn remarks(sa: &Sa, copy: (&str, &str)) -> String {
     let mut parts = Vec::new();
     if sa.copies_removed > 0 {
-        let copies = count_of(sa.copies_removed, "TAP copy", "TAP copies");
+        let copies = count_of(sa.copies_removed, copy.0, copy.1);
         parts.push(format!("{copies} left out of these figures"));
     }
     if let Some(sequence) = &sa.sequence {

@@ -12,6 +12,7 @@ mod spi;
 mod traffic;
 mod transform;
 
+pub(in crate::analysis::finish) use self::sequence::may_be_shown_twice;
 use super::CaptureFacts;
 use super::tap::{SaView, Tap};
 use super::time::rfc3339;

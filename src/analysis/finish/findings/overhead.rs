@@ -19,7 +19,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
     for sa in &tap.sas {
         if let Some(sums) = &sa.fragments {
             let packets = sums.packets();
-            let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
+            let copies = sa.left_out().frames;
             let all = sa.state.seen.count.saturating_sub(copies);
             // Of packets that are not whole it is not known which headers are theirs.
             let least = if sums.complete < packets { "at least " } else { "" };

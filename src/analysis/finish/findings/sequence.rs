@@ -3,24 +3,22 @@
 mod causes;
 mod content;
 mod interleaved;
+mod repeats;
 mod unwatched;
 
 use std::fmt;
 
-use self::causes::{
-    AT_TWO_PLACES, CUT, IN_BOTH, IN_TURNS, NOT_IN_TCP, ON_INTERFACES, SENT_AGAIN, SET_AHEAD, UNPROVED, UNWATCHED,
-};
+use self::causes::{CUT, IN_TURNS, NOT_IN_TCP, SET_AHEAD, UNWATCHED};
 use self::interleaved::unfigured;
+pub(in crate::analysis::finish) use self::repeats::may_be_shown_twice;
 use self::unwatched::{HoleSpan, Unwatched};
 use super::super::time::duration;
-use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
+use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late};
 use super::{Draft, SaView, Tap, filter, percent, plural};
 use crate::analysis::finish::rows::sas::encapsulation;
-use crate::analysis::finish::several::{is_at_two_places, is_on_interfaces};
 use crate::analysis::limits::{FIRST_LISTED, JUMP_STEP, RESTART_FALL};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS};
-use crate::analysis::state::traffic::rates::Direction;
 use crate::model::report::{Capture, Finding, Occurrence, Severity};
 use crate::model::{Encapsulation, SaKey};
 
@@ -56,17 +54,8 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
     let holes = HoleSpan::of(findings, tap, captures);
     for sa in &tap.sas {
         findings.extend(sa.several.as_ref().map(|several| unfigured(tap, sa, several)));
-        let Some(figures) = &sa.sequence else { continue };
-        let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
-        let numbered = sa.state.sequence.numbered();
-        let cut = sa.state.seen.count.saturating_sub(numbered).min(tap.stream.totals.snaplen.count);
-        let frames = numbered.saturating_sub(copies);
-        let distinct = frames.saturating_sub(figures.duplicate);
-        let in_turns =
-            tap.stream.interfaces.turns.count > 0 && tap.interfaces_of(sa.state.directions.first()).count_ones() > 1;
-        let in_tcp = encapsulation(sa) == Encapsulation::Tcp;
-        let who = Who(&sa.key);
-        let own = Numbered { tap, sa, figures, captures, who, copies, cut, frames, distinct, in_turns, in_tcp };
+        let Some(own) = Numbered::of(tap, sa, captures) else { continue };
+        let figures = own.figures;
         findings.extend((figures.lost > 0).then(|| own.gaps(settings, &holes)));
         findings.extend((figures.duplicate > 0).then(|| own.repeats()));
         findings.extend((figures.late > 0).then(|| own.late()));
@@ -77,14 +66,20 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
     }
 }
 
-/// Numbers that two captures of a tap hold both, where the later one begins before the other ends.
-fn in_overlaps(tap: &Tap<'_>) -> u64 {
-    let captures = tap.stream.captures();
-    let pairs = captures
-        .iter()
-        .zip(captures.iter().skip(1))
-        .zip(tap.borders.iter().skip(1).copied().map(Option::unwrap_or_default));
-    pairs.filter(|((own, next), _)| own.overlaps(next)).map(|(_, border)| border.again).sum()
+impl<'t> Numbered<'t> {
+    fn of(tap: &'t Tap<'t>, sa: &'t SaView<'t>, captures: &'t [Capture]) -> Option<Self> {
+        let figures = sa.sequence.as_ref()?;
+        let copies = sa.left_out().frames;
+        let numbered = sa.state.sequence.numbered();
+        let cut = sa.state.seen.count.saturating_sub(numbered).min(tap.stream.totals.snaplen.count);
+        let frames = numbered.saturating_sub(copies);
+        let distinct = frames.saturating_sub(figures.duplicate);
+        let in_turns =
+            tap.stream.interfaces.turns.count > 0 && tap.interfaces_of(sa.state.directions.first()).count_ones() > 1;
+        let in_tcp = encapsulation(sa) == Encapsulation::Tcp;
+        let who = Who(&sa.key);
+        Some(Self { tap, sa, figures, captures, who, copies, cut, frames, distinct, in_turns, in_tcp })
+    }
 }
 
 impl Numbered<'_> {
@@ -126,110 +121,6 @@ impl Numbered<'_> {
             .occurring(occurrences, Some(figures.gaps))
             .filter(gaps)
             .done()
-    }
-
-    /// Numbers that were seen before.
-    fn repeats(&self) -> Finding {
-        let Self { tap, sa, figures, who, copies, frames, .. } = self;
-        let mut evidence = format!(
-            "{who}: {} with a number seen before, of {}.",
-            plural(figures.duplicate, "frame"),
-            plural(*frames, "frame")
-        );
-        let in_both = figures.duplicate <= in_overlaps(tap);
-        if !tap.copying && !in_both && sa.state.copies.get().frames > 0 {
-            let whose = ": duplicated in the network or by the TAP, the capture does not show which";
-            evidence.push_str(&format!(
-                " {} followed the same packet within 10 ms{}.",
-                sa.state.copies.get().frames,
-                if self.is_copied_elsewhere() { "" } else { whose }
-            ));
-        }
-        if in_both {
-            evidence.push_str(
-                " As many numbers stand at the end of one file and at the beginning of the next: files that overlap may hold the same frames.",
-            );
-        }
-        // Where a TAP copies, its copies repeat numbers too, and which of them are more than that is not known frame by frame.
-        let history = sa.history.as_deref().filter(|_| *copies == 0);
-        let again = history.map(|history| of_repeats(tap, history)).unwrap_or_default();
-        let repeated =
-            history.and_then(|own| filter::of_behind(tap, sa, &own.again, own.last_again.as_ref(), FIRST_LISTED));
-        let again_total = history.filter(|history| history.is_whole_again).map(|history| history.again.len() as u64);
-        let twice_shown = self.twice_shown();
-        evidence.push_str(twice_shown.unwrap_or_default());
-        let (content, content_cause) = self.content();
-        evidence.push_str(&content);
-        let is_untimed = sa.state.seen.ends().is_none_or(|ends| ends.first_time.ns().is_none());
-        if is_untimed {
-            evidence.push_str(" The capture has no times: copies of the TAP and duplicates look alike.");
-        }
-        let is_told =
-            in_both || is_untimed || twice_shown.is_some() || self.in_turns || self.in_tcp || self.is_unproved(None);
-        let severity = if figures.duplicate == 1 || is_told { Severity::Note } else { Severity::Warning };
-        evidence.push_str(self.order(None));
-        let draft = Draft::new("sequence-duplicate", evidence);
-        let draft = match in_both {
-            true => draft.cause(IN_BOTH),
-            false if self.in_tcp => draft.cause(SENT_AGAIN),
-            false => match content_cause.filter(|_| !is_told) {
-                Some(cause) => draft.cause(cause),
-                None => draft,
-            },
-        };
-        draft
-            .about(tap, sa)
-            .count(figures.duplicate)
-            .severity(severity)
-            .occurring(again, again_total)
-            .filter(repeated)
-            .done()
-    }
-
-    /// What the order of its frames and files leaves open.
-    fn order(&self, restart: Option<&Edge>) -> &'static str {
-        if self.in_turns {
-            IN_TURNS
-        } else if self.is_unproved(restart) {
-            UNPROVED
-        } else {
-            ""
-        }
-    }
-
-    /// Whether the tap shows its packets at two places, or on two interfaces; in words.
-    fn twice_shown(&self) -> Option<&'static str> {
-        let Self { tap, sa, figures, frames, .. } = self;
-        if is_at_two_places(figures, *frames, sa.state, tap) || self.is_copied_elsewhere() {
-            Some(AT_TWO_PLACES)
-        } else {
-            is_on_interfaces(tap, sa).then_some(ON_INTERFACES)
-        }
-    }
-
-    /// Whether nearly all packets that came again did so as copies, in directions that show nothing else. What comes again although the copies of the TAP
-    /// are left out is none of them.
-    fn is_copied_elsewhere(&self) -> bool {
-        let most = |part: u64, all: u64| part.saturating_mul(10) >= all.saturating_mul(9);
-        let Self { tap, sa, figures, .. } = self;
-        let (copies, own) = (sa.state.copies.get().frames, sa.state.directions.first());
-        let is_own = |(id, _): &(u32, &Direction)| *id < u64::BITS && own >> *id & 1 == 1;
-        let only_copies = |(_, direction): &(u32, &Direction)| most(direction.copies.frames, direction.sums.frames);
-        let apart = tap.stream.rates.iter().filter(is_own).filter(only_copies);
-        let apart: u64 = apart.map(|(_, direction)| direction.copies.frames).sum();
-        let loops = tap.stream.copies.pattern.loops();
-        !tap.copying && !loops && copies > 0 && most(copies, figures.duplicate) && most(apart, copies)
-    }
-
-    /// Whether a file may show the packets of this SA that the one before it shows; of a restart, whether it is the first frame there.
-    fn is_unproved(&self, restart: Option<&Edge>) -> bool {
-        let Some(ends) = self.sa.state.seen.ends() else { return false };
-        let open = (0..).zip(&self.tap.borders).filter(|(_, own)| own.is_some_and(|own| own.unproved > 0));
-        let mut captures = open.map(|(capture, _)| capture);
-        captures.any(|capture| {
-            let is_in_both = ends.first.capture() < capture && capture <= ends.last.capture();
-            is_in_both && restart.is_none_or(|edge| edge.pos.capture() == capture)
-        })
     }
 
     /// Numbers that came after higher ones.

@@ -5,14 +5,14 @@ mod inner_one_way;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, Listed, Tap, filter, percent, plural};
-use crate::analysis::finish::rows::directions::direction_name;
+use crate::analysis::finish::copying::CopiesAre;
+use crate::analysis::finish::rows::directions::copied::{CopiedDirection, copied};
 use crate::analysis::finish::rows::sas::encapsulation;
 use crate::analysis::finish::tcp;
 use crate::analysis::finish::twice::{ShownTwice, Twice};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
-use crate::analysis::state::traffic::rates::Direction;
 use crate::model::report::Finding;
 use crate::model::{Address, Encapsulation, Protocol};
 
@@ -25,6 +25,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
     add_foreign(findings, tap);
     add_streams(findings, tap, settings);
     add_copies(findings, tap);
+    add_forwarded(findings, tap);
     // A filter by SPI leaves out the other direction and all that is in clear: nothing follows from their absence.
     if settings.spi.is_some() {
         return;
@@ -141,20 +142,67 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
               that drops frames.",
         );
     }
-    let only_copies = |(_, own): &(u32, &Direction)| own.copies.frames * 10 > own.sums.frames * 9;
-    let directions: Vec<String> =
-        tap.stream.rates.iter().filter(only_copies).map(|(id, _)| direction_name(tap, id)).collect();
-    if let Some(first) = directions.first() {
-        let more = directions.len() - 1;
-        let more = if more > 0 { format!(" and in {}", plural(more as u64, "other direction")) } else { String::new() };
-        evidence.push_str(&format!(" In the direction {first}{more} all packets are copies, so it has no rates."));
-    }
+    evidence.push_str(&of_directions(&copied(tap)));
     if tap.stream.copies.pattern.recurs() {
         evidence.push_str(
             " The same few packets recur: a generator that sends each packet twice looks the same. If so, the rates are twice as high.",
         );
     }
     findings.push(Draft::new("tap-copies", evidence).listed(tap, &copies, "a packet again").done());
+}
+
+/// Directions that show little but copies, to follow a sentence.
+fn of_directions(copied: &[CopiedDirection]) -> String {
+    let (with, without): (Vec<_>, Vec<_>) = copied.iter().partition(|own| own.has_rates);
+    let mut said = String::new();
+    if let Some(first) = without.first() {
+        let named = in_directions(first, without.len());
+        let all = if without.iter().all(|own| own.copies == own.frames) { "all" } else { "nearly all" };
+        let they_have = if without.len() == 1 { "it has" } else { "they have" };
+        said.push_str(&format!("{named} {all} packets are copies, so {they_have} no rates."));
+    }
+    if let Some(first) = with.first() {
+        let CopiedDirection { frames, copies, .. } = first;
+        let others = frames.saturating_sub(*copies);
+        said.push_str(&in_directions(first, with.len()));
+        said.push_str(&match with.len() {
+            1 => format!(" {copies} of {frames} frames are copies: its rates are those of the other {others}."),
+            _ => " nine in ten frames are copies: their rates are those of the others.".to_owned(),
+        });
+    }
+    said
+}
+
+/// ` In the direction ... and in 2 other directions`, of so many in all.
+fn in_directions(first: &CopiedDirection, all: usize) -> String {
+    let more = match all.saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" and in {}", plural(more as u64, "other direction")),
+    };
+    format!(" In the direction {}{more}", first.name)
+}
+
+/// SAs whose packets a router sends on over the same link.
+fn add_forwarded(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let own = || tap.sas.iter().filter(|sa| sa.copies_are == CopiesAre::SentOn);
+    let (mut seen, mut again) = (Seen::default(), 0);
+    for sa in own() {
+        seen.join(&sa.state.seen);
+        again += sa.left_out().frames;
+    }
+    let Some(first) = own().next() else { return };
+    let more = own().count() - 1;
+    let more = if more > 0 { format!(" and {}", plural(more as u64, "more SA")) } else { String::new() };
+    let evidence = format!(
+        "{again} of {} of {} {} from {} to {}{more} show a packet again: a router sent it on over the link that it came by, back between the same MAC \
+         addresses or in another tunnel. Figures of the SA hold each packet once; rates by direction and totals hold both frames, as the link does.",
+        plural(seen.count, "frame"),
+        first.key.protocol.title(),
+        first.key.spi,
+        first.key.src,
+        first.key.dst
+    );
+    findings.push(Draft::new("sa-forwarded", evidence).seen(tap, &seen).count(again).done());
 }
 
 /// Whether in some direction nearly every packet has copies, or there is nothing but copies.
@@ -266,7 +314,7 @@ fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     let flows = tap.stream.tables.flows.iter().filter(|(_, key)| !key.inner);
     let hidden = |src, dst, directions| -> u64 {
         let of_sas: u64 = tap.esp_between(src, dst).map(|sa| sa.taken_for_clear().0).sum();
-        let ike = tap.stream.notices.ike_pairs.contains_key(&(src.min(dst), src.max(dst)));
+        let ike = tap.stream.notices.speak_ike(src, dst);
         of_sas + if ike { tap.loose.later_of_ike_in(directions) } else { 0 }
     };
     let in_clear =

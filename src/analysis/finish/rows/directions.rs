@@ -1,9 +1,11 @@
 //! Rates per direction, PAUSE, and the time series.
 
+pub(in crate::analysis::finish) mod copied;
 pub(in crate::analysis::finish) mod goodput;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::copied::is_all_copies;
 use self::goodput::{goodput_bytes, hidden_goodput, shows_packets_twice};
 use super::{carried, padding};
 use crate::analysis::finish::hidden::is_more_than_stray;
@@ -311,15 +313,6 @@ fn is_peak(peak: &Peak, mean_bps: f64, frames: u64, width: i64) -> bool {
     let frames = frames.max(1) as f64;
     let of_one_frame = peak.l1_bps / (peak.frames_per_s * width as f64 / 1e9).max(1.0);
     peak.l1_bps + of_one_frame >= mean_bps * (frames - 1.0) / frames
-}
-
-/// Whether nearly all frames of a direction are copies of packets of another one: a mirror shows both sides of a router. Without them the rates
-/// would be those of an idle link.
-fn is_all_copies(tap: &Tap<'_>, direction: &Folded) -> bool {
-    let own = tap.stream.rates.iter().filter(|(id, _)| direction.ids.contains(id));
-    let (frames, copies) =
-        own.fold((0_u64, 0_u64), |(frames, copies), (_, own)| (frames + own.sums.frames, copies + own.copies.frames));
-    tap.copying && copies.saturating_mul(10) > frames.saturating_mul(9)
 }
 
 /// IP octets in clear, without those of SAs that only all of their frames together showed.

@@ -53,11 +53,11 @@ struct Sized {
 }
 
 impl Sized {
-    fn of(tap: &Tap<'_>, key: &OpaqueKey, cell: &Cell) -> Self {
+    fn of(sa: &SaView<'_>, key: &OpaqueKey, cell: &Cell) -> Self {
         Self {
             outer_bytes: key.outer_bytes,
             fragments: key.fragments,
-            packets: tap.counted(cell).0,
+            packets: sa.packets_of(cell),
             first: cell.seen.ends().map(|ends| ends.first),
         }
     }
@@ -74,12 +74,11 @@ pub(in crate::analysis::finish) fn add(tap: &mut Tap<'_>) {
     let catalogue = Catalogue::new();
     let mut cache = Cache::new();
     let is_cut = tap.stream.totals.snaplen.count > 0 || tap.stream.notices.sliced.count > 0;
-    let copying = tap.copying;
     for sa in tap.sas.iter_mut().filter(|sa| opaque(sa)) {
         let sized = if sa.id == NONE { sa_flows.get(&sa.key) } else { sizes.get(&sa.id) };
+        let copies = sa.left_out().frames;
         sa.inferred = sized.and_then(|sizes| inferred(sa, sizes, is_cut, &catalogue, &mut cache));
         if let (Some(inferred), Some(sizes)) = (&mut sa.inferred, sized) {
-            let copies = if copying { sa.state.copies.get().frames } else { 0 };
             let with_size: u64 = sizes.iter().map(|sized| sized.packets).sum();
             inferred.packets_without_size = sa.state.opaque.saturating_sub(copies).saturating_sub(with_size);
         }
@@ -95,16 +94,19 @@ pub(in crate::analysis::finish) fn add(tap: &mut Tap<'_>) {
 fn sizes(tap: &Tap<'_>) -> BTreeMap<u32, Vec<Sized>> {
     let mut sizes: BTreeMap<u32, Vec<Sized>> = BTreeMap::new();
     for (key, cell) in tap.sizes.opaque.iter() {
-        sizes.entry(key.sa).or_default().push(Sized::of(tap, key, cell));
+        let Some(sa) = tap.sa(key.sa) else { continue };
+        sizes.entry(key.sa).or_default().push(Sized::of(sa, key, cell));
     }
     sizes
 }
 
 /// Sizes of SAs on unusual UDP ports, which have no number.
 fn flow_sizes(tap: &Tap<'_>) -> BTreeMap<SaKey, Vec<Sized>> {
-    let sized = |(key, cell): &(OpaqueKey, Cell)| Sized::of(tap, key, cell);
-    let flows = tap.sas.iter().filter(|sa| !sa.flow_sizes.is_empty());
-    flows.map(|sa| (sa.key, sa.flow_sizes.iter().flat_map(|cells| cells.iter()).map(sized).collect())).collect()
+    let of_sa = |sa: &SaView<'_>| {
+        let cells = sa.flow_sizes.iter().flat_map(|cells| cells.iter());
+        cells.map(|(key, cell)| Sized::of(sa, key, cell)).collect()
+    };
+    tap.sas.iter().filter(|sa| !sa.flow_sizes.is_empty()).map(|sa| (sa.key, of_sa(sa))).collect()
 }
 
 /// Lengths of ESP packets with their number. What is no multiple of four is damaged, or no ESP (RFC 4303 section 2.4).

@@ -1,6 +1,7 @@
 //! Traffic of SAs over time.
 
 use super::padding::trailer_of_sa;
+use crate::analysis::finish::copying::CopiesAre;
 use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::limits::{REPORTED_SA_BINS, REPORTED_SA_BINS_OF};
 use crate::analysis::state::sa::bins::{SaBin, halved};
@@ -40,13 +41,13 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     }
 }
 
-/// The bins of an SA, without copies of the TAP.
+/// The bins of an SA, without copies of the TAP and without its packets as they were sent on.
 fn on_the_wire(tap: &Tap<'_>, sa: &SaView<'_>) -> Vec<SaBin> {
     // Flows that turned out to be ESP have bins of their own.
     let (bins, id) = sa.flow_bins.map_or((&tap.stream.sa_bins, sa.id), |bins| (bins, 0));
     let trailer = trailer_of_sa(tap, sa.state.directions.first()).unwrap_or(0);
     let without_copies = |bin: &SaBin| {
-        let copies = if tap.copying { bins.copies_of(id, bin.index) } else { Default::default() };
+        let copies = if sa.copies_are != CopiesAre::Open { bins.copies_of(id, bin.index) } else { Default::default() };
         let mut sums = bin.sums.without(&copies);
         sums.l1_bytes = sums.l1_bytes.saturating_sub(sums.frames.saturating_mul(trailer));
         SaBin { sums, ..*bin }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::inferred::Inferred;
 use super::padding::trailer_of_sa;
 use super::sizes::{OverheadSum, overheads};
+use crate::analysis::finish::findings::may_be_shown_twice;
 use crate::analysis::finish::several::is_on_interfaces;
 use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::finish::time::{bits_per_second, moment, per_second};
@@ -33,7 +34,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
 
 fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa {
     let state = sa.state;
-    let copies = if tap.copying { state.copies.get() } else { Default::default() };
+    let copies = sa.left_out();
     let duration = tap.clock.duration_ns(&state.seen, tap.interfaces_of(state.directions.first()));
     let duration = duration.filter(|_| !is_on_interfaces(tap, sa));
     let frames = state.seen.count.saturating_sub(copies.frames);
@@ -66,7 +67,7 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
         last_ns: last.ns(),
         first_frame: state.seen.ends().map_or(nowhere, |e| tap.frame(e.first)),
         last_frame: state.seen.ends().map_or(nowhere, |e| tap.frame(e.last)),
-        sequence: sa.sequence.as_ref().map(sequence_row),
+        sequence: sa.sequence.as_ref().map(|figures| sequence_row(figures, may_be_shown_twice(tap, sa))),
         transform: transform(sa),
         icv_bytes: icv_bytes(sa),
         icv_checks: state.keyed.as_deref().map(|keyed| IcvChecks {
@@ -99,7 +100,9 @@ fn overhead_row(sum: Option<&OverheadSum>) -> Overhead {
     }
 }
 
-fn sequence_row(figures: &SequenceFigures) -> Sequence {
+/// `shown_twice`: numbers may come again because the capture shows packets twice. Then windows would drop what came late, as far as is known.
+fn sequence_row(figures: &SequenceFigures, shown_twice: bool) -> Sequence {
+    let shown = if shown_twice { figures.duplicate } else { 0 };
     Sequence {
         first: figures.first,
         last: figures.last,
@@ -113,7 +116,7 @@ fn sequence_row(figures: &SequenceFigures) -> Sequence {
         wraps: figures.wraps,
         replay_window: WINDOWS
             .iter()
-            .zip(figures.would_drop)
+            .zip(figures.would_drop.map(|would_drop| would_drop.saturating_sub(shown)))
             .filter(|(_, would_drop)| *would_drop > 0)
             .map(|(&size, would_drop)| ReplayWindow { size, would_drop })
             .collect(),

@@ -108,13 +108,14 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
         sa.null.is_none() && (sa.key.protocol != Protocol::Ah || packets < sa.state.seen.count)
     };
     for (key, cell) in tap.sizes.opaque.iter() {
-        if let Some(at) = tap.place(key.sa).filter(|&at| tap.sas.get(at).is_some_and(&hides)) {
-            *outer.entry((at, u64::from(key.outer_bytes))).or_default() += tap.counted(cell).0;
+        let own = tap.place(key.sa).and_then(|at| Some((at, tap.sas.get(at)?)));
+        if let Some((at, sa)) = own.filter(|(_, sa)| hides(sa)) {
+            *outer.entry((at, u64::from(key.outer_bytes))).or_default() += sa.packets_of(cell);
         }
     }
     for (at, sa) in tap.sas.iter().enumerate() {
         for (key, cell) in sa.flow_sizes.iter().flat_map(|cells| cells.iter()) {
-            *outer.entry((at, u64::from(key.outer_bytes))).or_default() += tap.counted(cell).0;
+            *outer.entry((at, u64::from(key.outer_bytes))).or_default() += sa.packets_of(cell);
         }
     }
     report.outer_sizes.extend(outer.into_iter().filter(|(_, frames)| *frames > 0).filter_map(

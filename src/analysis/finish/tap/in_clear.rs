@@ -34,7 +34,7 @@ impl<'a> Tap<'a> {
         let (later, filled) = sums.filter_map(|sa| sa.fragments.as_ref()).fold((0, 0), |(later, filled), own| {
             (later + own.later.saturating_sub(own.filled.0), filled + own.filled.0)
         });
-        let ike = self.stream.notices.ike_pairs.contains_key(&(flow.src.min(flow.dst), flow.src.max(flow.dst)));
+        let ike = self.stream.notices.speak_ike(flow.src, flow.dst);
         let own = later + headless + if ike { self.loose.later_of_ike() } else { 0 };
         pieces.copies_of(own).saturating_sub(filled)
     }
@@ -43,12 +43,11 @@ impl<'a> Tap<'a> {
     /// the same ends, or those of a mirror's shell, whose first fragments show the mirrored frame.
     pub(crate) fn headless_of(&self, id: u32, flow: &tables::FlowKey) -> Option<(u64, u64)> {
         let own = *self.loose.headless.get(&id)?;
-        let ends = (flow.src.min(flow.dst), flow.src.max(flow.dst));
         let is_carried = |sa: &SaView<'_>| {
             let [_, udp, tcp, _] = sa.state.encapsulations;
             sa.flow.is_some() || udp + tcp > 0
         };
-        let is_of_tunnel = self.stream.notices.ike_pairs.contains_key(&ends)
+        let is_of_tunnel = self.stream.notices.speak_ike(flow.src, flow.dst)
             || self.esp_between(flow.src, flow.dst).any(is_carried)
             || self.esp_between(flow.dst, flow.src).any(is_carried);
         let frames = self.stream.flows.get(id).map_or(0, |seen| seen.count);

@@ -6,7 +6,7 @@ mod state;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::ah_tail::AhTail;
-pub(crate) use self::state::SaState;
+pub(crate) use self::state::{Copies, SaState};
 use crate::analysis::limits::{FIRST_KEPT, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, SA_BYTES, WAY_BYTES};
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::NONE;

@@ -19,8 +19,8 @@ pub(crate) struct Notices {
     pub(crate) ike: BTreeMap<IkeNotice, Listed>,
     pub(crate) pause: BTreeMap<(u32, Option<u8>), Pauses>,
     pub(crate) ike_endpoints: BTreeMap<(Address, u16), ()>,
-    /// Pairs of addresses that exchanged IKE, the smaller first.
-    pub(crate) ike_pairs: BTreeMap<(Address, Address), ()>,
+    /// Addresses that sent IKE, and the addresses they sent it to.
+    pub(crate) ike_ways: BTreeMap<(Address, Address), ()>,
     /// Frames shorter than their outermost IP packet states.
     pub(crate) sliced: Listed,
     /// Frames with a header that cannot be read or that contradicts the one around it, by that header.
@@ -183,6 +183,11 @@ fn stopped(quanta: u16, until_next: Option<i64>, link_rate_bps: Option<u64>) -> 
 }
 
 impl Notices {
+    /// Whether IKE was sent between two addresses, either way.
+    pub(crate) fn speak_ike(&self, one: Address, other: Address) -> bool {
+        self.ike_ways.contains_key(&(one, other)) || self.ike_ways.contains_key(&(other, one))
+    }
+
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack, link_rate_bps: Option<u64>) {
         if stack.flags.tcp_continuation {
@@ -241,8 +246,7 @@ impl Notices {
                 }
             }
             Note::Ike { invalid_spi, delete, .. } => {
-                let pair = (outer.src.min(outer.dst), outer.src.max(outer.dst));
-                bounded(&mut self.ike_pairs, pair, &mut self.refused);
+                bounded(&mut self.ike_ways, (outer.src, outer.dst), &mut self.refused);
                 for (kind, spi) in [(IkeKind::InvalidSpi, invalid_spi), (IkeKind::Delete, delete)] {
                     let Some(spi) = spi else { continue };
                     let key = IkeNotice { src: outer.src, dst: outer.dst, kind, spi };
@@ -269,7 +273,7 @@ impl Notices {
             ike,
             pause,
             ike_endpoints,
-            ike_pairs,
+            ike_ways,
             sliced,
             malformed,
             tcp_continuations,
@@ -299,8 +303,8 @@ impl Notices {
         for (key, ()) in ike_endpoints {
             bounded(&mut self.ike_endpoints, key, &mut self.refused);
         }
-        for (key, ()) in ike_pairs {
-            bounded(&mut self.ike_pairs, key, &mut self.refused);
+        for (key, ()) in ike_ways {
+            bounded(&mut self.ike_ways, key, &mut self.refused);
         }
         self.sliced.merge(sliced, shift);
         for (layer, seen) in malformed {

@@ -10,6 +10,8 @@ use crate::model::report::{Capture, Finding};
 pub(super) struct Unwatched {
     lost: u64,
     in_holes: u64,
+    /// Whether the time of a hole has no room for the other numbers of a gap around it.
+    is_bounded: bool,
     /// Packets that the capturing host says it dropped, of all traffic.
     dropped: u64,
     /// Frames of its directions that were cut off before anything told which SA and number they are of.
@@ -20,6 +22,9 @@ pub(super) struct Unwatched {
 
 /// Times the rate of an SA that packets may have had which were lost at once.
 const FASTER: i128 = 10;
+/// Packets that a sender makes at once of what it is given: 64 KiB in segments of 1,448 bytes. They follow each other by a microsecond or more.
+const AT_ONCE: i128 = 45;
+const APART_NS: i128 = 1_000;
 
 /// A hole between two files of a tap, or what the first of them lacks because it is cut or damaged: the captures before and after it, and its time.
 pub(super) struct HoleSpan {
@@ -46,13 +51,35 @@ impl HoleSpan {
         own.filter_map(span).chain(behind).collect()
     }
 
-    /// Whether the hole is most of the time between the frames on both sides of skipped numbers.
-    fn explains(&self, gap: &Skipped, tap: &Tap<'_>) -> bool {
+    /// How many of the `missing` numbers of a gap may have passed in the hole, of an SA that sends so many packets in so many nanoseconds at its fastest.
+    /// All of them where the hole is most of the time between the frames on both sides of the gap: else the capture was looking for most of it.
+    fn room(&self, gap: &Skipped, missing: u64, (packets, ns): (u64, i64), tap: &Tap<'_>) -> u64 {
         let (before, after) = (tap.frame(gap.before.pos).capture, tap.frame(gap.after.pos).capture);
-        let within = before <= self.captures.0 && self.captures.1 <= after;
+        if !(before <= self.captures.0 && self.captures.1 <= after) {
+            return 0;
+        }
         let lasts = gap.after.time.since(gap.before.time).unwrap_or(i64::MAX);
-        within && (self.is_cut || self.times.1.saturating_sub(self.times.0) >= lasts / 2)
+        let hole = self.times.1.saturating_sub(self.times.0);
+        if hole >= lasts / 2 {
+            return missing;
+        }
+        if !self.is_cut {
+            return 0;
+        }
+        let hole = i128::from(hole.max(0));
+        let at_pace = i128::from(packets).saturating_mul(hole).saturating_mul(FASTER) / i128::from(ns.max(1));
+        let at_once = AT_ONCE.min(hole / APART_NS);
+        u64::try_from(at_pace.max(at_once).max(1)).unwrap_or(u64::MAX).min(missing)
     }
+}
+
+/// The highest rate of an SA in a time bin, or that of all its time: packets and nanoseconds.
+fn fastest(tap: &Tap<'_>, sa: &SaView<'_>, lasted: Option<i64>) -> (u64, i64) {
+    let (bins, id) = sa.flow_bins.map_or((&tap.stream.sa_bins, sa.id), |bins| (bins, 0));
+    let most = bins.of(id).iter().map(|bin| bin.sums.frames).max().unwrap_or(0);
+    let (packets, ns) = (sa.state.seen.count, lasted.unwrap_or(i64::MAX).max(1));
+    let of_bin = i128::from(most) * i128::from(ns) >= i128::from(packets) * i128::from(bins.bin_ns());
+    if of_bin { (most, bins.bin_ns()) } else { (packets, ns) }
 }
 
 impl Unwatched {
@@ -65,13 +92,18 @@ impl Unwatched {
         captures: &[Capture],
     ) -> Self {
         let gaps = sa.history.as_deref().map_or(&[][..], |history| &history.gaps);
-        let is_unseen = |gap: &&Skipped| holes.iter().any(|hole| hole.explains(gap, tap));
         let missing = |gap: &Skipped| {
             let parts = gap.missing.iter().flatten();
             parts.map(|(start, end)| start.abs_diff(*end)).sum::<u64>()
         };
-        let in_holes = gaps.iter().filter(is_unseen).map(missing).sum::<u64>().min(lost);
         let lasted = tap.clock.duration_ns(&sa.state.seen, tap.interfaces_of(sa.state.directions.first()));
+        let pace = fastest(tap, sa, lasted);
+        let unseen = |gap: &Skipped| {
+            let missing = missing(gap);
+            holes.iter().map(|hole| hole.room(gap, missing, pace, tap)).sum::<u64>().min(missing)
+        };
+        let in_holes = gaps.iter().map(unseen).sum::<u64>().min(lost);
+        let is_bounded = gaps.iter().any(|gap| (1..missing(gap)).contains(&unseen(gap)));
         let is_leap = |gap: &&Skipped| {
             let room = gap.after.time.since(gap.before.time).zip(lasted).map(|(pause, lasted)| {
                 // At the rate of the time beside the leap.
@@ -81,7 +113,7 @@ impl Unwatched {
             missing(gap) > RESTART_FALL.unsigned_abs().into()
                 && room.is_some_and(|room| i128::from(missing(gap)) > room)
         };
-        let leapt = gaps.iter().filter(|gap| !is_unseen(gap) && is_leap(gap)).map(missing).sum::<u64>();
+        let leapt = gaps.iter().filter(is_leap).map(|gap| missing(gap) - unseen(gap)).sum::<u64>();
         // Whoever rotates files counts on in the next one.
         let drops =
             |capture: &Capture| capture.interfaces.iter().filter_map(|own| own.drops).fold(0, u64::saturating_add);
@@ -93,6 +125,7 @@ impl Unwatched {
         Self {
             lost,
             in_holes,
+            is_bounded,
             dropped: own.map(drops).max().unwrap_or(0),
             cut: cut.sum::<u64>() + unread,
             leapt: leapt.min(lost - in_holes),
@@ -119,9 +152,13 @@ impl Unwatched {
     pub(super) fn said(&self) -> String {
         let mut said = String::new();
         if self.in_holes > 0 {
-            let are = if self.in_holes == 1 { "is" } else { "are" };
+            let (are, more) = match self.is_bounded {
+                true => ("may be", ": its time has no room for more"),
+                false if self.in_holes == 1 => ("is", ""),
+                false => ("are", ""),
+            };
             said = format!(
-                " {} of them {are} missing in a hole between two files, or in the rest of one that is cut.",
+                " {} of them {are} missing in a hole between two files, or in the rest of one that is cut{more}.",
                 self.in_holes
             );
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{ENOUGH, named};
 use crate::analysis::finish::findings::{Draft, SaView, Tap, plural};
 use crate::analysis::state::base::seen::Seen;
-use crate::analysis::state::base::tables::FlowKey;
+use crate::analysis::state::base::tables::{DirectionKey, FlowKey};
 use crate::model::report::{Finding, Severity};
 use crate::model::{Address, SaKey};
 
@@ -28,38 +28,67 @@ pub(super) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     let inner = || flows.iter().filter(|(_, key)| key.inner && !key.dst.is_multicast());
     let answered: BTreeSet<(Address, Address)> =
         inner().filter(|(_, key)| is_answered(key)).filter_map(|(id, _)| ends(id)).collect();
-    let [mut asking, mut one_way] = [Unanswered::default(), Unanswered::default()];
+    let [mut asking, mut needs_none, mut elsewhere] =
+        [Unanswered::default(), Unanswered::default(), Unanswered::default()];
+    let receivers = receivers(tap);
     for (id, key) in inner().filter(|(_, key)| !is_answered(key)) {
         let Some(flow) = tap.stream.flows.get(id).filter(|flow| flow.count >= ENOUGH) else { continue };
         // Logs, traps, flow exports and media need no answer; TCP does.
-        let needs_none = !carrier(id).is_some_and(|carrier| carrier.shows_tcp())
+        let is_told = !carrier(id).is_some_and(|carrier| carrier.shows_tcp())
             && ends(id).is_some_and(|ends| answered.contains(&ends));
-        let own = if needs_none { &mut one_way } else { &mut asking };
+        let own = match ends(id) {
+            Some((src, _)) if !tap.sas.is_empty() && !receivers.contains(&src) => &mut elsewhere,
+            _ if is_told => &mut needs_none,
+            _ => &mut asking,
+        };
         own.flows.push((flow.count, key.src, key.dst));
         own.seen.join(flow);
     }
-    for (own, others) in [
-        (asking, ""),
-        (
-            one_way,
-            " Other hosts are answered through this tunnel, and logs, traps, flow exports and media need no answer.",
-        ),
-    ] {
-        if !own.flows.is_empty() {
-            findings.push(finding(tap, own, others));
-        }
-    }
+    let found = [(asking, Answer::Due), (needs_none, Answer::NotNeeded), (elsewhere, Answer::Elsewhere)];
+    findings.extend(found.into_iter().filter(|(own, _)| !own.flows.is_empty()).map(|(own, is)| finding(tap, own, is)));
 }
 
-/// `others`: the sentence about hosts that are answered, where there are any.
-fn finding(tap: &Tap<'_>, Unanswered { flows, seen }: Unanswered, others: &str) -> Finding {
-    let counters = match sas_answer(tap) {
-        Answers::None if tap.sas.is_empty() => "",
-        Answers::None => " In the words of a router's counters, one side encrypts, never decrypts.",
-        Answers::All => {
+/// Outer addresses that packets at this tap are sent to, IKE included: the way to them passes it.
+fn receivers(tap: &Tap<'_>) -> BTreeSet<Address> {
+    let tables = &tap.stream.tables;
+    let in_clear = tables.flows.iter().filter(|(_, key)| !key.inner).map(|(_, key)| key.dst);
+    let tunnels = tables.paths.iter().filter_map(|(_, path)| tables.pair_of(path)).map(|(_, dst)| dst);
+    let others = tables.directions.iter().filter_map(|(_, key)| match key {
+        DirectionKey::Ip(_, dst) => Some(*dst),
+        _ => None,
+    });
+    let ike = tap.stream.notices.ike_ways.keys().map(|(_, dst)| *dst);
+    in_clear.chain(tunnels).chain(others).chain(ike).chain(tap.sas.iter().map(|sa| sa.key.dst)).collect()
+}
+
+/// What is known of the answers to packets inside a tunnel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// They would pass this tap.
+    Due,
+    /// Packets without connection in a tunnel through which others are answered.
+    NotNeeded,
+    /// Nothing at this tap is sent to the near end of the tunnel.
+    Elsewhere,
+}
+
+fn finding(tap: &Tap<'_>, Unanswered { flows, seen }: Unanswered, answer: Answer) -> Finding {
+    let counters = match (answer, sas_answer(tap)) {
+        (Answer::Elsewhere, _) => {
+            " At this TAP no IPsec, IKE or traffic in clear goes to the gateway that they come from: the answers may take another way."
+        }
+        (_, Answers::None) if tap.sas.is_empty() => "",
+        (_, Answers::None) => " In the words of a router's counters, one side encrypts, never decrypts.",
+        (_, Answers::All) => {
             " The SAs carry packets both ways: the routers encrypt and decrypt, and these hosts are not answered, or from other addresses."
         }
-        Answers::Some => "",
+        (_, Answers::Some) => "",
+    };
+    let others = match answer {
+        Answer::NotNeeded => {
+            " Other hosts are answered through this tunnel, and logs, traps, flow exports and media need no answer."
+        }
+        Answer::Due | Answer::Elsewhere => "",
     };
     let evidence = format!(
         "{} inside the tunnel have no answer inside any {} back: {}.{counters}{others} Whether the far side drops these packets or has no answer to \
@@ -70,7 +99,7 @@ fn finding(tap: &Tap<'_>, Unanswered { flows, seen }: Unanswered, others: &str) 
     );
     let draft = Draft::new("inner-one-way", evidence).seen(tap, &seen);
     // Tunnels that protect nothing carry media and telemetry, which need no answer, and so do those that others are answered through.
-    let is_note = tap.sas.is_empty() || !others.is_empty();
+    let is_note = tap.sas.is_empty() || answer != Answer::Due;
     if is_note { draft.severity(Severity::Note) } else { draft }.done()
 }
 
