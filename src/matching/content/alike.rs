@@ -327,45 +327,20 @@ impl Matcher {
     /// Where packets are alike, one that seems to be the only one may have equals that no tap shows: pairs whose times are far from those of
     /// the others are such.
     pub(in crate::matching) fn doubt_alike(&mut self, held: &mut [Tunnelled]) {
-        /// Pairs that tell what is usual.
-        const PAIRS: usize = 16;
-        /// Nanoseconds, and usual deviations, that are no reason for doubt.
-        const LEAST: u64 = 1_000_000;
-        const TIMES: u64 = 64;
         /// Steps of timestamps that tell no order of packets.
         const COARSE: i64 = 100_000_000;
         const DOUBTED: f32 = 0.6;
         if !self.has_repeats() {
             return;
         }
-        let difference = |packet: &Tunnelled| match packet.fate {
-            TunnelledFate::Paired(pairing) if pairing.basis != PairBasis::Order => {
-                let apart = packet.time.ns()?.saturating_sub(pairing.plain.time.ns()?);
-                Some((apart, pairing.confidence)).filter(|(_, confidence)| *confidence >= ALIKE)
-            }
-            _ => None,
-        };
-        let mut by_sa: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
-        for packet in held.iter() {
-            let sure = difference(packet).filter(|(_, confidence)| *confidence > ALIKE);
-            by_sa.entry(packet.sa).or_default().extend(sure.map(|(apart, _)| apart));
-        }
-        let usual: BTreeMap<u32, (i64, u64)> = by_sa
-            .into_iter()
-            .filter(|(_, differences)| differences.len() >= PAIRS)
-            .filter_map(|(sa, differences)| {
-                let middle = median(differences.clone())?;
-                let apart = differences.iter().map(|own| own.saturating_sub(middle).saturating_abs()).collect();
-                Some((sa, (middle, median(apart)?.unsigned_abs().saturating_mul(TIMES).max(LEAST))))
-            })
-            .collect();
+        let usual = usual_by_sa(held);
         // Timestamps that tell no order of packets tell no equal ones apart.
         let coarse = self.plain.coarseness().min(self.tunnel.coarseness()) >= COARSE;
         let unanchored = self.unanchored(held);
         let unfounded = self.unfounded(held);
         let crowded = crowded(held);
         for packet in held {
-            let Some((own, confidence)) = difference(packet) else { continue };
+            let Some((own, confidence)) = apart_by_content(packet) else { continue };
             if (confidence <= ALIKE && (unanchored.contains(&packet.sa) || crowded.contains(&packet.pos))
                 || unfounded.contains(&packet.sa))
                 && let TunnelledFate::Paired(pairing) = &mut packet.fate
@@ -390,4 +365,38 @@ impl Matcher {
             }
         }
     }
+}
+
+/// How far apart the two sights of a packet are whose pair is by content, and how sure the pair is, if it is no guess.
+fn apart_by_content(packet: &Tunnelled) -> Option<(i64, f32)> {
+    match packet.fate {
+        TunnelledFate::Paired(pairing) if pairing.basis != PairBasis::Order => {
+            let apart = packet.time.ns()?.saturating_sub(pairing.plain.time.ns()?);
+            Some((apart, pairing.confidence)).filter(|(_, confidence)| *confidence >= ALIKE)
+        }
+        _ => None,
+    }
+}
+
+/// How far apart sure pairs of each SA usually are, and from where on that is no reason for doubt, where enough tell.
+fn usual_by_sa(held: &[Tunnelled]) -> BTreeMap<u32, (i64, u64)> {
+    /// Pairs that tell what is usual.
+    const PAIRS: usize = 16;
+    /// Nanoseconds, and usual deviations, that are no reason for doubt.
+    const LEAST: u64 = 1_000_000;
+    const TIMES: u64 = 64;
+    let mut by_sa: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+    for packet in held {
+        let sure = apart_by_content(packet).filter(|(_, confidence)| *confidence > ALIKE);
+        by_sa.entry(packet.sa).or_default().extend(sure.map(|(apart, _)| apart));
+    }
+    by_sa
+        .into_iter()
+        .filter(|(_, differences)| differences.len() >= PAIRS)
+        .filter_map(|(sa, differences)| {
+            let middle = median(differences.clone())?;
+            let apart = differences.iter().map(|own| own.saturating_sub(middle).saturating_abs()).collect();
+            Some((sa, (middle, median(apart)?.unsigned_abs().saturating_mul(TIMES).max(LEAST))))
+        })
+        .collect()
 }

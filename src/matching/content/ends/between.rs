@@ -171,7 +171,11 @@ pub(super) struct Apart {
 impl Apart {
     fn way(&self, way: i64) -> &WayApart {
         let [there, back, either] = &self.ways;
-        [there, back, either][way_index(way)]
+        match way {
+            1.. => there,
+            ..0 => back,
+            0 => either,
+        }
     }
 
     /// Takes in a pair of a way; whether none of the latest was equal. `more`: an equal packet waits.
