@@ -183,7 +183,8 @@ fn what_a_direction_carries_beside_copies_has_rates() {
     let log = |n: u32| build::on_link(&build::udp(near, far, (5_000, 514), n as u16, &[7; 300]), near, far);
     let hello = |n: u32| build::on_link(&build::ipv4(near, far, 89, n as u16, &[2; 44]), near, far);
     // One in so many packets is missing on the first side, and frames of the second side alone.
-    let cases: [(u32, u32, &dyn Fn(u32) -> Vec<u8>, Option<u64>, &str); 5] = [
+    type Beside<'f> = (u32, u32, &'f dyn Fn(u32) -> Vec<u8>, Option<u64>, &'f str);
+    let cases: [Beside<'_>; 5] = [
         (0, 0, &log, None, " all packets are copies, so it has no rates."),
         (0, 150, &log, Some(150), " 2000 of 2150 frames are copies: its rates are those of the other 150."),
         (0, 10, &hello, None, " nearly all packets are copies, so it has no rates."),
