@@ -74,9 +74,7 @@ impl Read {
 impl Matcher {
     /// What was found. The sides must have ended.
     pub(crate) fn figures(mut self, step: Option<f64>) -> Figures {
-        // A file may keep times more exactly than whoever took them.
-        let coarse = self.plain.coarseness().max(self.tunnel.coarseness()) as f64;
-        let step = step.map(|step| step.max(coarse));
+        let step = step.map(|step| step.max(self.coarseness()));
         if let Some(ends) = &mut self.ends {
             ends.read(self.plain, self.exit);
             ends.end();

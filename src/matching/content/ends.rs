@@ -334,31 +334,6 @@ impl EndToEnd {
         self.flows.iter().map(|(_, flow)| flow.matched).sum()
     }
 
-    /// How many more packets from one address to another went from the plain side to the far one than back: by their times to live, or, where
-    /// no router lies between the two, by how far apart the two sides show packets and those that answer them.
-    pub(in crate::matching) fn balances(&self) -> BTreeMap<(Address, Address), i64> {
-        let mut balances: BTreeMap<(Address, Address), i64> = BTreeMap::new();
-        let mut times: BTreeMap<(Address, Address), (i64, i64)> = BTreeMap::new();
-        for (key, flow) in &self.flows {
-            if flow.balance != 0 {
-                *balances.entry((key.src, key.dst)).or_default() += flow.balance;
-            }
-            if let Some((least, most)) = flow.reach.ever() {
-                let own = times.entry((key.src, key.dst)).or_insert((least, most));
-                *own = (own.0.min(least), own.1.max(most));
-            }
-        }
-        for (&(src, dst), (least, _)) in &times {
-            let Some((_, answers_most)) = times.get(&(dst, src)) else { continue };
-            let is_told = balances.contains_key(&(src, dst)) || balances.contains_key(&(dst, src));
-            // A clock that differs moves both alike.
-            if !is_told && least > answers_most {
-                balances.extend([((src, dst), 1), ((dst, src), -1)]);
-            }
-        }
-        balances
-    }
-
     /// Compares the clocks and counts what was held back.
     pub(in crate::matching) fn flush(&mut self) {
         if self.held.iter().any(|held| held.way.is_eq()) {

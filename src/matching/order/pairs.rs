@@ -225,8 +225,7 @@ impl Order {
             self.forget(ledger);
             return;
         };
-        let catalogue = self.catalogue.get_or_insert_default();
-        let readings = Readings { catalogue, sas: &self.sas, given: &self.given };
+        let known = Readings { catalogue: self.catalogue.get_or_insert_default(), sas: &self.sas, given: &self.given };
         let single = lanes.iter().filter(|lane| lane.delay.is_some()).count() == 1;
         for lane in lanes.iter_mut() {
             let Some(base) = lane.delay.map(|delay| delay.base.unwrap_or(0.0)) else {
@@ -235,7 +234,7 @@ impl Order {
             let slack = lane.delay.map_or(0.0, |delay| (16.0 * delay.spread).max(20e6)) as i64;
             let until = plain_until.saturating_add(base as i64).saturating_sub(slack);
             let stale = plain_until.saturating_add(base as i64).saturating_sub(horizon);
-            lane.advance(ledger, &readings, (until, stale.min(tunnel_until.saturating_sub(horizon)), end));
+            lane.advance(ledger, &known, (until, stale.min(tunnel_until.saturating_sub(horizon)), end));
             // Plaintext that is too old to be in the tunnel any more.
             let old = tunnel_until.saturating_sub(base as i64).saturating_sub(horizon.saturating_mul(2));
             while let Some(item) = lane.plain.front().copied()

@@ -166,12 +166,10 @@ impl Lane {
                 plain = items.iter().map(|item| plain_of(self, item, ledger)).collect();
                 aligned = align(&plain);
             }
-            if self.reread(ledger, readings, &block, (end, &aligned)) {
-                return;
+            if !self.reread(ledger, readings, &block, (end, &aligned)) {
+                self.settle(ledger, &block, end, &aligned);
             }
-            self.settle(ledger, &block, end, &aligned);
         }
-        self.begun = true;
     }
 
     /// Plaintext packets that were sent before the last of these, as far as its time tells: those of other tunnels, or of none, may be many more
@@ -334,6 +332,7 @@ impl Lane {
         self.strangers.add(found, strange);
         self.join(ledger, places.get(..end).and_then(<[Place]>::last).map(|place| place.item.ns));
         self.forget(places, end);
+        self.begun = true;
     }
 
     /// Gives up the first plaintext packets of those that wait, as far as they do: how many are of flows in the tunnel, and of such as are not known.

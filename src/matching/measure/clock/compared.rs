@@ -24,6 +24,11 @@ impl Matcher {
         self.tally.sas.iter().any(is_untimely)
     }
 
+    /// The coarsest step of the timestamps of either side, in nanoseconds: a file may keep times more exactly than whoever took them.
+    pub(in crate::matching) fn coarseness(&self) -> f64 {
+        self.plain.coarseness().max(self.tunnel.coarseness()) as f64
+    }
+
     pub(in crate::matching) fn clock(&mut self) -> Clock {
         /// Steps of timestamps that hide a drift, in nanoseconds, and the most that a drift may be uncertain.
         const COARSE: f64 = 100_000.0;

@@ -171,7 +171,6 @@ impl EndLosses {
         let mut own = Self { in_ticks: ends.hides_in_ticks(), not_arrived: ends.not_arrived(), ..Self::default() };
         own.elsewhere = flows.elsewhere();
         let unshown = flows.unshown(&own.elsewhere);
-        let unheard = Unheard::of(flows);
         let mut unassigned: BTreeMap<i8, u64> = BTreeMap::new();
         for (at, (key, flow)) in (0..).zip(&ends.flows) {
             let Some((way, sa)) = flows.way(at) else { continue };
@@ -213,8 +212,7 @@ impl EndLosses {
                 (None, _) => *unassigned.entry(way).or_default() += lost,
             }
         }
-        own.leave_unheard_open(flows, unheard);
-        own.leave_unseen_open();
+        own.leave_unseen_open(flows);
         own.leave_untold(flows, &unassigned);
         own.untold.extend(flows.not_shown_back());
         for ((flow, bytes, exit), count) in &ends.sizes {
@@ -261,7 +259,8 @@ impl EndLosses {
 
     /// Leaves open what SAs and ways lost where more packets of theirs go to where the tap does not look than were lost on the way to what it shows. Fewer
     /// are left out: what is counted was lost for sure.
-    fn leave_unseen_open(&mut self) {
+    fn leave_unseen_open(&mut self, flows: &EndFlows<'_>) {
+        self.leave_unheard_open(flows, Unheard::of(flows));
         for (sa, unseen) in &self.unseen {
             if *unseen > self.lost.get(sa).copied().unwrap_or(0) {
                 *self.open.entry(*sa).or_default() += unseen;
