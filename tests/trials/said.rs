@@ -43,6 +43,45 @@ fn a_load_with_short_pauses_says_so() {
     assert!(report["trials"][0]["pause_seconds"].is_null(), "{:#}", report["trials"][0]);
 }
 
+/// Testers send their last packet again until they are answered: that is behind the load, and no pause of it.
+#[test]
+fn a_last_packet_that_is_sent_again_is_no_pause() {
+    let again = |at: f64, fps: f64| [load(at, fps, 8.0), load(at + 8.25, 4.0, 0.25)];
+    let loads = [again(0.0, 500.0), again(15.0, 800.0), again(30.0, 1_250.0)].concat();
+    let report = json(&Bench { loads, room: 100, ..Bench::default() }.make("trials-sent-again").all(), &[]);
+    for (trial, fps) in items(&report, "trials").iter().zip([500.0, 800.0, 1_250.0]) {
+        assert!(trial["pause_seconds"].is_null(), "{trial}");
+        near("offered", &trial["offered_fps"], fps, 0.003);
+    }
+    near("equilibrium", &report["throughput"][0]["equilibrium"]["fps"], 800.0, 0.003);
+}
+
+/// A policer lets nothing wait: bursts of which it drops a part show no buffer.
+#[test]
+fn bursts_through_a_policer_show_no_buffer() {
+    let loads = [40.0, 60.0, 200.0, 400.0].into_iter().zip(0_u32..);
+    let loads = loads.map(|(packets, k)| load(f64::from(k) * 2.0, 10_000.0, packets / 10_000.0)).collect();
+    let bench = Bench { loads, per_packet: 20_000, policer: Some((5_000.0, 100)), ..Bench::default() };
+    let report = json(&bench.make("trials-policed-bursts").all(), &[]);
+    let row = &report["back_to_back"][0];
+    assert!(row["shortest_lossy_frames"].is_u64() && row["buffer_frames"].is_null(), "{row:#}");
+}
+
+/// A few packets of another length that do not come out where the load does are none of it, however well they keep time with it.
+#[test]
+fn a_few_packets_of_another_length_behind_the_tunnel_are_no_loss_of_the_load() {
+    let bench = Bench { loads: three(), black_hole: Some((200, 84)), ..Bench::default() };
+    let made = bench.make("trials-few-others-exit");
+    let mut args = tunnel_alone(&made);
+    args.extend(["--exit", made.exit.to_str().expect("text")].map(str::to_owned));
+    let report = json(&args, &["--one-clock"]);
+    let trials = items(&report, "trials");
+    assert_eq!(trials.len(), 3, "{:#}", report["trials"]);
+    for trial in trials {
+        assert_eq!((&trial["lost"], &trial["size_class"]), (&0.into(), &"512".into()), "{trial}");
+    }
+}
+
 /// A packet of another length now and then amid the load ends none, and makes it no mix.
 #[test]
 fn a_few_packets_of_another_length_in_the_tunnel() {

@@ -26,9 +26,11 @@ pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
                     && t.state == State::Overloaded
                     && (t.direction, t.size_class.as_str()) == (direction, class)
             });
-            // A burst of which packets were lost is forwarded at that rate, too.
-            let full =
-                mine.iter().filter(|t| t.lost > 0 && t.received >= FEWEST as u64).filter_map(|t| t.forwarded_fps);
+            // A burst of which packets waited and were lost is forwarded at that rate, too; a policer lets none wait.
+            let full = mine
+                .iter()
+                .filter(|t| t.state == State::Overloaded && t.lost > 0 && t.received >= FEWEST as u64)
+                .filter_map(|t| t.forwarded_fps);
             let service = median(service.filter_map(|t| t.forwarded_fps)).or_else(|| median(full));
             let room = clean.zip(service).zip(fps).map(|((clean, service), fps)| clean as f64 * (1.0 - service / fps));
             // A burst that the device keeps up with fills no queue.

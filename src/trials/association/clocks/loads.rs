@@ -97,6 +97,17 @@ impl<'m> Loads<'m> {
         sizes.values().any(|(least, most)| most - least >= FORWARD_NS)
     }
 
+    /// Whether a drift goes on from the first load to the last: what fills a queue along each load, as one at the rate of a link does where the next link is
+    /// slower, is gone in the pauses.
+    fn goes_on(&self, drift: f64) -> bool {
+        let least = |own: &&[MetPacket]| own.iter().map(|(t, d, _)| (d - t, *t)).min();
+        let ends = self.bunches.first().and_then(least).zip(self.bunches.last().and_then(least));
+        ends.is_none_or(|((from, begin), (to, end))| {
+            let (moved, due) = ((to - from) as f64 * drift.signum(), drift.abs() * (end - begin) as f64);
+            due < OTHER_LOAD_NS || moved >= due / 2.0
+        })
+    }
+
     /// How late a packet is but for the drift.
     fn rest(&self, own: &Fastest, drift: f64) -> i64 {
         let origin = self.fastest.first().map_or(0, |own| own.t);
@@ -110,11 +121,13 @@ impl<'m> Loads<'m> {
 }
 
 /// What loads of both directions say: packets of a length, in loads of the same rates, take as long at all times; and latencies that grow at one
-/// pace in loads of any rate do so by the clock, as a queue would fill at another pace in each. How fast packets are in loads of other rates says
-/// nothing: a device may be faster the busier it is.
+/// pace in loads of any rate, and from load to load, do so by the clock. How fast packets are in loads of other rates says nothing: a device may be
+/// faster the busier it is.
 pub(super) fn say(fwd: &Loads<'_>, rev: &Loads<'_>) -> Vec<DriftInterval> {
     let fastest = DriftInterval::of(&[fwd.lates(1.0), rev.lates(-1.0)].concat(), STAMP);
-    let said = [fastest, within(&fwd.bunches, &rev.bunches)];
+    let paces = within(&fwd.bunches, &rev.bunches);
+    let paces = paces.filter(|own| fwd.goes_on(own.slope) && rev.goes_on(-own.slope));
+    let said = [fastest, paces];
     said.into_iter().flatten().filter(|own| !fwd.is_set(own.slope) && !rev.is_set(-own.slope)).collect()
 }
 
@@ -133,6 +146,9 @@ fn alike(rates: &[[f64; 2]]) -> Vec<usize> {
     };
     rates.iter().map(&mut number).collect()
 }
+
+/// Packets of another size or rate may take longer by as much, in nanoseconds.
+const OTHER_LOAD_NS: f64 = 100_000.0;
 
 /// By what part of all packets the rates of loads differ that are alike.
 const ALIKE: f64 = 0.02;

@@ -65,7 +65,12 @@ pub(crate) fn lost_whole(frames: &[Sighted], known: impl Fn(u16) -> KnownLength,
     let part = (loaded as f64 / (last - first).max(1) as f64).clamp(f64::MIN_POSITIVE, 1.0);
     let by_chance = -part.ln() * (during as f64) < SURE;
     let rare = (peak(&times) as f64) < BACKGROUND * peak(&load) as f64;
-    if by_chance && rare { Vec::new() } else { lengths.into_keys().collect() }
+    if by_chance && rare {
+        return Vec::new();
+    }
+    // Of a few packets only a length beyond all that come out tells why none of them does: others are polls of a gateway or of another network.
+    let longest = frames.iter().filter(|own| known(own.size) == KnownLength::Load).map(|own| own.size).max();
+    lengths.into_keys().filter(|size| !rare || longest.is_none_or(|longest| *size > longest)).collect()
 }
 
 /// When loads begin and end, each with some of its periods more.
