@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::bench::{Bench, Load, Made, Truth};
-use crate::support::items;
 use crate::json;
+use crate::support::items;
 
 /// Loads of some sizes and rates, one every so many seconds.
 fn plan(sizes: &[usize], rates: &[f64], every: f64) -> Vec<Load> {
