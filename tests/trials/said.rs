@@ -70,7 +70,7 @@ fn bursts_through_a_policer_show_no_buffer() {
 /// A few packets of another length that do not come out where the load does are none of it, however well they keep time with it.
 #[test]
 fn a_few_packets_of_another_length_behind_the_tunnel_are_no_loss_of_the_load() {
-    let bench = Bench { loads: three(), black_hole: Some((200, 84)), ..Bench::default() };
+    let bench = Bench { loads: three(), black_hole: Some((60, 84)), ..Bench::default() };
     let made = bench.make("trials-few-others-exit");
     let mut args = tunnel_alone(&made);
     args.extend(["--exit", made.exit.to_str().expect("text")].map(str::to_owned));

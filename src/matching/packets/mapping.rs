@@ -114,7 +114,7 @@ impl Inside {
 }
 
 impl Mapping {
-    /// Whether ESP may have this length, whatever is inside: padding fills up to blocks, and dummy bytes up to the least length.
+    /// Whether ESP can have this length at all: a number of blocks, or any length up to the floor that TFC padding fills up to.
     pub(in crate::matching) fn allows(&self, esp: u32) -> bool {
         esp <= self.floor || self.family.allows(esp, self.family.block)
     }

@@ -55,7 +55,7 @@ fn are_sent_once(state: &StreamState, sa: &SaState) -> bool {
     copies > 0 && copies <= packets && copies.saturating_mul(2) >= packets && !state.copies.pattern.loops()
 }
 
-/// Whether the packets of an SA run from one MAC address to another and their copies back, whatever else runs there.
+/// Whether the packets of an SA go from one MAC address to another, and their copies go back. Other traffic between the two does not matter.
 pub(super) fn turns_back(state: &StreamState, sa: &SaState) -> bool {
     let (copies, packets) = counts(sa);
     let directions = &state.tables.directions;

@@ -173,7 +173,7 @@ fn of_directions(copied: &[CopiedDirection]) -> String {
     said
 }
 
-/// ` In the direction ... and in 2 other directions`, of so many in all.
+/// Names the first direction and says how many others there are, of `all`: ` In the direction ... and in 2 other directions`.
 fn in_directions(first: &CopiedDirection, all: usize) -> String {
     let more = match all.saturating_sub(1) {
         0 => String::new(),

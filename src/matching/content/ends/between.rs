@@ -140,7 +140,7 @@ impl WayApart {
         }
     }
 
-    /// Differences as usual lately, and so many times their range beyond.
+    /// Least and greatest difference of the latest pairs, widened on both sides by their range, `times` times.
     fn around(&self, times: i64) -> Option<(i64, i64)> {
         let (least, _, most) = self.usual.lately().filter(|_| self.usual.is_proved())?;
         let slack = most.saturating_sub(least).max(Self::NEAR_NS).saturating_mul(times);
@@ -201,7 +201,7 @@ impl Apart {
         self.way(way).ever().filter(|_| self.is_proved(way))
     }
 
-    /// By how much differences of a way may vary so that equal packets are told apart by nothing but their order.
+    /// How much differences of a way may vary. Equal packets that are closer together are told apart by their order alone.
     pub(super) fn varies(&self, way: i64) -> Option<i64> {
         self.way(way).around(WayApart::SLACK).map(|(least, most)| most.saturating_sub(least))
     }

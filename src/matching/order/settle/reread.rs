@@ -27,7 +27,7 @@ const MORE: usize = 3;
 const REMEMBERED: usize = 16;
 /// Mappings that are replaced at most in one direction.
 const REREADS: u32 = 8;
-/// One of so many pairs may be wrong.
+/// Of the pairs so far, 1 in N may have been wrong under the old mapping.
 const OF_KEPT: u64 = 256;
 /// Usual deviations within which a plaintext packet may be the one of a packet in the tunnel, the least of it in nanoseconds, and how many are looked at.
 const SPREADS: f64 = 8.0;

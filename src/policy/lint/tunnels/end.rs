@@ -102,7 +102,7 @@ impl<'v> TunnelEnd<'v> {
         if other.sources.contains(&self.destination) {
             return Some(true);
         }
-        // An address that nobody has may be what a NAT makes of the source.
+        // If neither router has the address, a NAT may have made it of the source.
         (!other.sources.is_empty() && !self.leads_to.is_empty()).then_some(false)
     }
 

@@ -51,8 +51,8 @@ impl HoleSpan {
         own.filter_map(span).chain(behind).collect()
     }
 
-    /// How many of the `missing` numbers of a gap may have passed in the hole, of an SA that sends so many packets in so many nanoseconds at its fastest.
-    /// All of them where the hole is most of the time between the frames on both sides of the gap: else the capture was looking for most of it.
+    /// How many of the `missing` numbers of a gap may have passed while the capture had a hole. The SA is known to send `packets` in `ns` nanoseconds at
+    /// its fastest. All of them may, where the hole lasts for most of the gap.
     fn room(&self, gap: &Skipped, missing: u64, (packets, ns): (u64, i64), tap: &Tap<'_>) -> u64 {
         let (before, after) = (tap.frame(gap.before.pos).capture, tap.frame(gap.after.pos).capture);
         if !(before <= self.captures.0 && self.captures.1 <= after) {

@@ -36,7 +36,7 @@ impl Unheard {
             for (_, (key, flow)) in all().filter(|(at, (_, flow))| flow.matched == 0 && flows.way(*at).is_none()) {
                 // What one server sends to many hosts is known by the server.
                 let is_own = from.covers(key.src) && to_hosts.contains(&key.dst)
-                    || sources.contains(&key.src) && answering.contains(&key.dst) && !to_hosts.is_empty();
+                    || sources.contains(&key.src) && answering.contains(&key.dst);
                 let count = if way > 0 { flow.only_plain } else { flow.only_exit };
                 if is_own && count > 0 {
                     *counts.entry(way).or_default() += count;
