@@ -219,7 +219,7 @@ impl Matcher {
     pub(crate) fn counted(&self) -> FirstLook {
         let pairs = self.ledger.flows.iter().map(|(_, flow)| flow.matched).sum();
         let arrived = self.ends.as_ref().map_or(0, EndToEnd::matched);
-        FirstLook { repeated: self.copies.each_ref().map(|copies| copies.seen), pairs, arrived }
+        FirstLook { repeated: self.copies.each_ref().map(Repeats::count), pairs, arrived }
     }
 
     /// Packets in fragments are put together for keys that may open them.

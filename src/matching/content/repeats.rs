@@ -22,13 +22,14 @@ pub(in crate::matching) struct Repeats {
     /// How often contents came again.
     again: Digested<u32>,
     /// Packets that repeat one seen shortly before.
-    pub(in crate::matching) seen: u64,
+    seen: u64,
+    gaps: Gaps,
 }
 
 impl Default for Repeats {
     fn default() -> Self {
-        let (latest, equal, again) = Default::default();
-        Self { latest, first: 1, equal, again, seen: 0 }
+        let (latest, equal, again, gaps) = Default::default();
+        Self { latest, first: 1, equal, again, seen: 0, gaps }
     }
 }
 
@@ -168,7 +169,53 @@ impl Latest {
     }
 }
 
+/// How far packets of contents that come again and again are from the one before, in powers of two of a nanosecond.
+#[derive(Debug, Default)]
+struct Gaps {
+    copies: [u64; Self::CLASSES],
+    others: [u64; Self::CLASSES],
+}
+
+impl Gaps {
+    /// The last one holds all that are longer than the window of copies.
+    const CLASSES: usize = COPY_WINDOW_NS.ilog2() as usize + 2;
+    /// Of the copies as many may be further from their packets than others are from each other, and of the others as many nearer.
+    const STRAY_OF: u64 = 20;
+
+    fn add(&mut self, gap_ns: Option<i64>, is_copy: bool) {
+        let class = gap_ns.map_or(Self::CLASSES - 1, |gap| gap.max(1).ilog2() as usize);
+        let gaps = if is_copy { &mut self.copies } else { &mut self.others };
+        if let Some(count) = gaps.get_mut(class) {
+            *count += 1;
+        }
+    }
+
+    /// Whether a TAP may have made the copies: nearly all packets have theirs, or these are nearer to their packets than packets are to each
+    /// other. What a generator sends at random has all gaps.
+    fn are_of_tap(&self) -> bool {
+        let [copies, others] = [&self.copies, &self.others].map(|gaps| gaps.iter().sum::<u64>());
+        let until = |gaps: &[u64], count: u64| {
+            let mut sum = 0;
+            gaps.iter()
+                .take_while(|own| {
+                    sum += **own;
+                    sum <= count
+                })
+                .count()
+        };
+        copies * 5 >= others * 4
+            || until(&self.copies, copies.saturating_sub(copies / Self::STRAY_OF + 1))
+                < until(&self.others, others / Self::STRAY_OF)
+    }
+}
+
 impl Repeats {
+    /// Packets that repeat one seen shortly before, as copies of a TAP do.
+    pub(in crate::matching) fn count(&self) -> u64 {
+        let random = if self.gaps.are_of_tap() { 0 } else { self.gaps.copies.iter().sum() };
+        self.seen.saturating_sub(random)
+    }
+
     /// Whether a packet is one more of a cluster of equal ones, by the rule of reports (`tap-copies`). If it is: whether its content hardly ever
     /// comes again. Of equal packets that a generator sends at random some follow each other at once.
     pub(in crate::matching) fn repeats(&mut self, packet: &Plain) -> Option<bool> {
@@ -185,8 +232,12 @@ impl Repeats {
         let key = identity.key ^ identity.whole.unwrap_or_default();
         let number = self.first + self.latest.len() as u64;
         self.latest.push_back(ns);
-        let chain = self.equal.replace(key, number, (self.first, &self.latest))?;
-        if !chain.is_copied_at(ns) {
+        let chain = self.equal.replace(key, number, (self.first, &self.latest));
+        let gap = chain.and_then(|chain| chain.latest()).map(|latest| ns.saturating_sub(latest));
+        if !chain.is_some_and(|chain| chain.is_copied_at(ns)) {
+            if self.again.get(key).is_some_and(|again| *again > RARE) {
+                self.gaps.add(gap, false);
+            }
             return None;
         }
         self.seen += 1;
@@ -195,7 +246,11 @@ impl Repeats {
         }
         let (again, _) = self.again.entry(key, || 0)?;
         *again = again.saturating_add(1);
-        Some(*again <= RARE)
+        let is_rare = *again <= RARE;
+        if !is_rare {
+            self.gaps.add(gap, true);
+        }
+        Some(is_rare)
     }
 }
 
@@ -227,5 +282,40 @@ mod tests {
         assert_eq!(again.flatten().collect::<Vec<_>>(), [true, true, false, false]);
         let far = [(0, 7), (COPY_WINDOW_NS + 1, 7)];
         assert_eq!(repeated(far), [0_usize; 0]);
+    }
+
+    /// Copies count, of all packets or in bursts; what is sent at random does not, though much of it is close to an equal one.
+    #[test]
+    fn equal_packets_at_random_do_not_count() {
+        let ms = 1_000_000;
+        let count = |times: &[i64]| {
+            let mut repeats = Repeats::default();
+            times.iter().for_each(|ns| _ = repeats.add(identity(7), *ns));
+            repeats.count()
+        };
+        let copied = |is_copied: fn(i64) -> bool| -> Vec<i64> {
+            let time = |n: i64| n * 3 * ms + n * n % 7 * 100_000;
+            (0..1_000)
+                .flat_map(|n| [Some(time(n)), is_copied(n).then(|| time(n) + 3_000 + n % 5 * 1_000)])
+                .flatten()
+                .collect()
+        };
+        assert_eq!(count(&copied(|_| true)), 1_000);
+        assert_eq!(count(&copied(|n| n / 50 % 3 == 0)), 350);
+        for mean in [1, 5, 20] {
+            let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
+            let mut at = 0;
+            let random: Vec<i64> = std::iter::repeat_with(|| {
+                noise ^= noise << 13;
+                noise ^= noise >> 7;
+                noise ^= noise << 17;
+                let share = (noise >> 11) as f64 / (1_u64 << 53) as f64;
+                at += (-(1.0 - share).ln() * (mean * ms) as f64) as i64;
+                at
+            })
+            .take(2_000)
+            .collect();
+            assert!(count(&random) <= u64::from(RARE), "{mean} ms: {}", count(&random));
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::keys::Dissector;
 use crate::keys::expectation::Expectation;
 use crate::matching::PairSettings;
+use crate::matching::content::repeats::Repeats;
 use crate::model::{FramePos, LinkType, Timestamp};
 
 /// A frame of one of the kinds whose headers are kept, and how it is changed.
@@ -138,7 +139,7 @@ fn taken(frames: &[Made], both: bool, known: bool) -> (String, usize) {
     (
         format!(
             "{held:?} {plain:?} {tunnel:?} {:?} {watches:?} {usual:?} {ahead:?}",
-            copies.each_ref().map(|own| own.seen)
+            copies.each_ref().map(Repeats::count)
         ),
         count,
     )
