@@ -237,6 +237,7 @@ impl Matcher {
         let mut packet = sight.tunnelled(outer, id, null);
         self.know_tunnelled(&sight, &packet);
         self.watch(&mut packet);
+        self.note_cut(&sight.frame, &packet);
         if self.has_no_counterpart(&sight, id) {
             return;
         }
@@ -248,6 +249,14 @@ impl Matcher {
             && let Some(raw) = packet.sequence
         {
             self.iv(&sight, id, raw);
+        }
+    }
+
+    /// Takes note of a packet that would show what is inside, had more of its frame been captured.
+    fn note_cut(&mut self, frame: &Frame<'_>, packet: &Tunnelled) {
+        let is_cut = packet.identity.is_none() && packet.esp.is_none() && frame.data.len() < frame.wire_bytes as usize;
+        if is_cut && let Some(sa) = self.order.sas.get_mut(packet.sa as usize) {
+            sa.cut += 1;
         }
     }
 
@@ -351,7 +360,7 @@ impl Matcher {
         self.watches.push(Watch::default());
         self.ledger.sas.push((Reach::default(), usize::from(src < dst)));
         self.usual.push(None);
-        self.order.sas.push(SaInfo { src, dst, ivs: Vec::new(), null: Null::default() });
+        self.order.sas.push(SaInfo { src, dst, ivs: Vec::new(), null: Null::default(), cut: 0 });
         self.tally.name(key);
         id
     }

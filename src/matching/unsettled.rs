@@ -362,6 +362,10 @@ impl Matcher {
 
     /// The same, with the missing numbers that count.
     fn unpaired(&self, at: u32, sa: &SaTally, missing: u64) -> Option<Undetermined> {
+        let cut = self.order.sas.get(at as usize).map_or(0, |info| info.cut);
+        if cut * 2 > sa.alone + sa.uncovered {
+            return Some(doubt::cut(cut, sa.alone + sa.uncovered, missing));
+        }
         let alignments = self.order.open_of(at);
         // Where nothing was paired at all, the captures may have nothing in common.
         if alignments == 0 {

@@ -34,6 +34,8 @@ enum Shown {
     Compressed,
     /// Encrypted.
     Opaque,
+    /// ESP-NULL, of which the capture holds no more than the headers in front.
+    Cut,
 }
 
 /// A packet on its way.
@@ -70,7 +72,7 @@ fn load(noise: &mut Noise, shown: Shown) -> Vec<Sent> {
 fn body(noise: &mut Noise, own: &Sent) -> Vec<u8> {
     let inner = &own.clear[14..];
     match own.shown {
-        Shown::Clear => {
+        Shown::Clear | Shown::Cut => {
             let pad = (4 - (inner.len() + 2) % 4) % 4;
             let pads: Vec<u8> = (1..=pad as u8).collect();
             [inner, &pads, &[pad as u8, 4], &noise.bytes(12)].concat()
@@ -117,7 +119,11 @@ fn captures_with(
         let sequence = *next;
         let inside =
             Sent { clear: if own.there { build::one_hop_further(&own.clear) } else { own.clear.clone() }, ..*own };
-        tunnel.push(Out::whole(clock(far), build::esp(from, to, spi, sequence, &body(&mut noise, &inside))));
+        let mut frame = Out::whole(clock(far), build::esp(from, to, spi, sequence, &body(&mut noise, &inside)));
+        if own.shown == Shown::Cut {
+            frame.data.truncate(64);
+        }
+        tunnel.push(frame);
     }
     let file = |side: &str, mut frames: Vec<Out>| {
         frames.sort_by_key(|frame| frame.time_ns);
@@ -158,6 +164,19 @@ fn compressed_packets_are_not_lost() {
     let report = json(&plain, &tunnel, &["--one-clock"]);
     assert!([true, false].iter().all(|there| direction(&report, *there)["loss_pct"].is_number()), "{report:#}");
     assert!(has_loss(&report));
+}
+
+/// A short snap length is the reason why nothing is paired, not the tunnel or its taps.
+#[test]
+fn cut_packets_are_not_said_to_have_nothing_in_common() {
+    let (plain, tunnel) = captures("cut", load(&mut Noise(3), Shown::Cut), |ns| ns);
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    let codes: Vec<&str> = items(&report, "findings").iter().map(|finding| text(finding, "code")).collect();
+    assert_eq!(codes, ["match-undetermined"; 2], "{:#}", report["findings"]);
+    for there in [true, false] {
+        let reason = text(direction(&report, there), "undetermined.reason");
+        assert!(reason.contains("400 of its 400 packets were captured only in part"), "{reason}");
+    }
 }
 
 /// Nearly all packets are compressed: their flow is not outside the tunnel.

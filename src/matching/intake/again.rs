@@ -206,6 +206,7 @@ impl Matcher {
             (inner.bytes, inner.carried_pad) = (own.inner.total_bytes, own.behind_bytes.saturating_sub(of_esp));
         }
         self.see(Side::Tunnel, both, frame);
+        self.note_cut(frame, &packet);
         self.take_tunnelled(packet, None);
         true
     }

@@ -23,7 +23,7 @@ pub(in crate::matching) use self::reasons::{
 pub(crate) use self::silent::Silent;
 pub(in crate::matching) use self::tempered::LeftOfLanes;
 pub(in crate::matching) use self::unpaired::{
-    absent, before_both, elsewhere, for_gateway, of_rare_lengths, onward, somewhere, torn, unfound,
+    absent, before_both, cut, elsewhere, for_gateway, of_rare_lengths, onward, somewhere, torn, unfound,
 };
 use super::losses::Losses;
 use super::silence::{IN_A_LONG_ROW, Judged, Known, Silences, Verdict, WAYS, is_no_chance};

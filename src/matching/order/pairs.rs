@@ -31,6 +31,8 @@ pub(in crate::matching) struct SaInfo {
     pub(in crate::matching) dst: Address,
     pub(in crate::matching) ivs: Vec<IvSample>,
     pub(in crate::matching) null: Null,
+    /// Packets of which too little was captured to show what is inside.
+    pub(in crate::matching) cut: u64,
 }
 
 /// Whether an SA does not encrypt, by packets inside whose headers make sense.

@@ -24,6 +24,20 @@ pub(in crate::matching) fn elsewhere(missing: u64) -> Undetermined {
     }
 }
 
+/// An SA whose packets show what is inside, but not as far as they were captured.
+pub(in crate::matching) fn cut(count: u64, packets: u64, missing: u64) -> Undetermined {
+    Undetermined {
+        alignments: 0,
+        reason: format!(
+            "{count} of its {packets} packets were captured only in part and show too little of the packet inside: the tunnel's capture was taken with \
+             a short snap length, or frames were sliced"
+        )
+        .into(),
+        decide: "a tunnel capture of whole frames".into(),
+        missing_numbers: missing,
+    }
+}
+
 /// An SA without any pair, while others of its way have some.
 pub(in crate::matching) fn absent(packets: u64, missing: u64) -> Undetermined {
     Undetermined {
