@@ -106,17 +106,31 @@ fn clocks_under_loads_of_one_direction() {
     }
 }
 
-/// Loads at the rate of a link, and a next link that is 30 ppm slower: a queue grows at one pace in each of them, and is empty behind it.
+/// Loads at the rate of a link, and a next link that is some ppm slower: a queue grows at one pace in each of them, and is empty behind it. Sizes of one
+/// rate, sizes that fill the link, rising as tests go through them, and one load three times.
 #[test]
 fn loads_at_the_rate_of_a_link_are_no_drift() {
+    /// Of 2 Mbit/s, and of any size.
+    const LINKS: [(u64, u64); 2] = [(280_000, 4_000), (1_000_000, 0)];
+    let sizes = [64, 512, 1_400];
+    let mut cases = vec![("equal", LINKS[1], vec![512; 3], 15.0, 3.000_137)];
     for every in [4.000_137, 12.000_137] {
-        let sizes = (0_u32..).zip([64, 512, 1_400]);
-        let load = |(k, size)| Load { at: 0.5 + f64::from(k) * every, fps: 1_000.03, seconds: 3.0, size };
-        let bench = Bench { loads: sizes.map(load).collect(), room: 1_000, delay: 20_000, ..Bench::default() };
+        cases.extend([
+            ("sizes", LINKS[1], sizes.to_vec(), 30.0, every),
+            ("rising", LINKS[0], sizes.to_vec(), 30.0, every),
+        ]);
+    }
+    for (case, (per_packet, per_octet), sizes, ppm, every) in cases {
+        let load = |(k, size): (u32, usize)| {
+            let fps = 1e9 / (per_packet + per_octet * size as u64) as f64 * (1.0 + ppm * 1e-6);
+            Load { at: 0.5 + f64::from(k) * every, fps, seconds: every.min(5.0) - 1.0, size }
+        };
+        let loads = (0_u32..).zip(sizes).map(load).collect();
+        let bench = Bench { loads, per_packet, per_octet, room: 1_000, delay: 20_000, ..Bench::default() };
         let report = json(&bench.make("trials-drift-line").clocks(), &[]);
         let exit = &report["taps"][2];
         let (told, error) = (exit["clock_drift_ppm"].as_f64(), exit["clock_drift_uncertainty_ppm"].as_f64());
-        assert!(told.is_none_or(|told| told.abs() <= error.unwrap_or(0.0)), "{every}: {exit:#}");
+        assert!(told.is_none_or(|told| told.abs() <= error.unwrap_or(0.0)), "{case} {every}: {exit:#}");
     }
 }
 

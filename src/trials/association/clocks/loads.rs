@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::clock::STAMP;
-use super::drift::{DriftInterval, Late, Line, NO_DRIFT, student};
+use super::drift::{DriftInterval, Late};
+use super::paces::{Bunch, within};
 use crate::trials::limits::{FEWEST, FORWARD_NS};
 use crate::trials::segments::silences;
 
@@ -56,13 +57,14 @@ struct Fastest {
 
 /// The packets of one direction that two taps show, load by load.
 pub(super) struct Loads<'m> {
-    bunches: Vec<&'m [MetPacket]>,
+    bunches: Vec<Bunch<'m>>,
     fastest: Vec<Fastest>,
 }
 
 impl<'m> Loads<'m> {
-    /// `met`: packets in order of time where they come in. `traffic`: at the tap whose times `of` tells.
-    pub(super) fn of(met: &'m [MetPacket], gap: i64, traffic: &Traffic, of: impl Fn(&MetPacket) -> i64) -> Self {
+    /// `met`: packets in order of time where they come in. `traffic`: at the first tap. `back`: whether that is where they go out.
+    pub(super) fn of(met: &'m [MetPacket], gap: i64, traffic: &Traffic, back: bool) -> Self {
+        let of = |own: &MetPacket| if back { own.1 } else { own.0 };
         let times: Vec<i64> = met.iter().map(|(t, ..)| *t).collect();
         let pieces = silences(&times, gap).into_iter().filter_map(|(from, to)| met.get(from..to));
         let bunches: Vec<&[MetPacket]> = pieces.filter(|own| own.len() >= FEWEST).collect();
@@ -73,8 +75,15 @@ impl<'m> Loads<'m> {
                 ends.map_or([0.0; 2], |(first, last)| traffic.rates(of(first), of(last)))
             })
             .collect();
-        let each = bunches.iter().zip(alike(&rates)).flat_map(|(own, alike)| fastest_of(own, alike));
-        Self { fastest: each.collect(), bunches }
+        let each = bunches.into_iter().zip(rates.iter().zip(alike(&rates)));
+        let bunch = |(packets, ([there, here], alike)): (&'m [MetPacket], (&[f64; 2], usize))| Bunch {
+            packets,
+            back,
+            fps: if back { *here } else { *there },
+            alike,
+        };
+        let bunches: Vec<Bunch<'_>> = each.map(bunch).collect();
+        Self { fastest: bunches.iter().flat_map(|own| fastest_of(own.packets, own.alike)).collect(), bunches }
     }
 
     /// By how much the fastest packets of each length in loads of each rate are late; `sign`: less than none where they go the other way.
@@ -97,17 +106,6 @@ impl<'m> Loads<'m> {
         sizes.values().any(|(least, most)| most - least >= FORWARD_NS)
     }
 
-    /// Whether a drift goes on from the first load to the last: what fills a queue along each load, as one at the rate of a link does where the next link is
-    /// slower, is gone in the pauses.
-    fn goes_on(&self, drift: f64) -> bool {
-        let least = |own: &&[MetPacket]| own.iter().map(|(t, d, _)| (d - t, *t)).min();
-        let ends = self.bunches.first().and_then(least).zip(self.bunches.last().and_then(least));
-        ends.is_none_or(|((from, begin), (to, end))| {
-            let (moved, due) = ((to - from) as f64 * drift.signum(), drift.abs() * (end - begin) as f64);
-            due < OTHER_LOAD_NS || moved >= due / 2.0
-        })
-    }
-
     /// How late a packet is but for the drift.
     fn rest(&self, own: &Fastest, drift: f64) -> i64 {
         let origin = self.fastest.first().map_or(0, |own| own.t);
@@ -125,9 +123,7 @@ impl<'m> Loads<'m> {
 /// faster the busier it is.
 pub(super) fn say(fwd: &Loads<'_>, rev: &Loads<'_>) -> Vec<DriftInterval> {
     let fastest = DriftInterval::of(&[fwd.lates(1.0), rev.lates(-1.0)].concat(), STAMP);
-    let paces = within(&fwd.bunches, &rev.bunches);
-    let paces = paces.filter(|own| fwd.goes_on(own.slope) && rev.goes_on(-own.slope));
-    let said = [fastest, paces];
+    let said = [fastest, within(fwd.bunches.iter().chain(&rev.bunches))];
     said.into_iter().flatten().filter(|own| !fwd.is_set(own.slope) && !rev.is_set(-own.slope)).collect()
 }
 
@@ -147,11 +143,8 @@ fn alike(rates: &[[f64; 2]]) -> Vec<usize> {
     rates.iter().map(&mut number).collect()
 }
 
-/// Packets of another size or rate may take longer by as much, in nanoseconds.
-const OTHER_LOAD_NS: f64 = 100_000.0;
-
 /// By what part of all packets the rates of loads differ that are alike.
-const ALIKE: f64 = 0.02;
+pub(super) const ALIKE: f64 = 0.02;
 
 /// The fastest packet of each length of a bunch; of all where hardly two have the same.
 fn fastest_of(bunch: &[MetPacket], alike: usize) -> Vec<Fastest> {
@@ -167,59 +160,6 @@ fn fastest_of(bunch: &[MetPacket], alike: usize) -> Vec<Fastest> {
     }
     usual().map(|(size, (_, (late, t)))| Fastest { size: *size, late: *late, t: *t, alike }).collect()
 }
-
-/// The pace at which the fastest packets of each part of a bunch are later and later, where it is the same in most bunches of both directions.
-fn within(fwd: &[&[MetPacket]], rev: &[&[MetPacket]]) -> Option<DriftInterval> {
-    let turned = rev.iter().filter_map(|own| Pace::of(own)).map(|own| Pace { slope: -own.slope, ..own });
-    let mut paces: Vec<Pace> = fwd.iter().filter_map(|own| Pace::of(own)).chain(turned).collect();
-    paces.sort_by(|a, b| a.slope.total_cmp(&b.slope));
-    let (all, middle) = (paces.len(), paces.get(paces.len() / 2)?.slope);
-    paces.retain(|own| (own.slope - middle).abs() <= student(own.free) * own.error + NO_DRIFT);
-    (paces.len() >= FEW_BUNCHES && paces.len() * 3 >= all * 2).then(|| Pace::common(&paces))?
-}
-
-/// How fast latencies grow in one load.
-struct Pace {
-    slope: f64,
-    /// Standard error.
-    error: f64,
-    free: usize,
-    seconds: f64,
-}
-
-impl Pace {
-    fn of(bunch: &[MetPacket]) -> Option<Self> {
-        let (begin, level) = bunch.first().map(|(t, d, _)| (*t, d - t))?;
-        let part = bunch.len().div_ceil(PARTS).max(1);
-        let least = |own: &[MetPacket]| own.iter().map(|(t, d, _)| (d - t, *t)).min();
-        let point = |(late, t): (i64, i64)| ((), (t - begin) as f64 / 1e9, (late - level) as f64 / 1e9);
-        let points: Vec<Late<()>> = bunch.chunks(part).filter_map(least).map(point).collect();
-        let line = Line::through(&points)?;
-        let seconds = (bunch.last()?.0 - begin) as f64 / 1e9;
-        Some(Self { slope: line.slope, error: line.error.hypot(STAMP / line.spread), free: line.free, seconds })
-    }
-
-    /// What is common to several: no better known than by how much they differ, nor than a device is steady.
-    fn common(paces: &[Self]) -> Option<DriftInterval> {
-        let weight = |own: &Self| 1.0 / own.error.max(1e-12).powi(2);
-        let all: f64 = paces.iter().map(weight).sum();
-        let slope = paces.iter().map(|own| own.slope * weight(own)).sum::<f64>() / all;
-        let apart: f64 = paces.iter().map(|own| (own.slope - slope).powi(2) * weight(own)).sum();
-        let others = paces.len().checked_sub(1)?;
-        let free = paces.iter().map(|own| own.free).sum();
-        let inner = student(free) / all.sqrt();
-        let outer = student(others) * (apart / others as f64 / all).sqrt();
-        let longest = paces.iter().map(|own| own.seconds).fold(0.0, f64::max);
-        Some(DriftInterval { slope, error: inner.max(outer).hypot(STEADY / longest) })
-    }
-}
-
-/// Parts of a bunch whose fastest packets are compared.
-const PARTS: usize = 8;
-/// Bunches that agree, at least.
-const FEW_BUNCHES: usize = 3;
-/// By how much the least latency of a device may change all along a load, in seconds.
-const STEADY: f64 = 1e-6;
 
 #[cfg(test)]
 mod tests {
@@ -242,7 +182,7 @@ mod tests {
     fn fastest(loads: &[(i64, i64)]) -> Option<DriftInterval> {
         let met = met(loads);
         let traffic = Traffic::of([met.iter().map(|(t, ..)| (*t, 1)).collect(), Vec::new()]);
-        DriftInterval::of(&Loads::of(&met, 500_000_000, &traffic, |own| own.0).lates(1.0), STAMP)
+        DriftInterval::of(&Loads::of(&met, 500_000_000, &traffic, false).lates(1.0), STAMP)
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod clock;
 mod contents;
 mod drift;
 mod loads;
+mod paces;
 mod settle;
 
 use anchors::FirstPackets;

@@ -27,7 +27,7 @@ pub(super) fn settle(
     (gap, traffic): (i64, &Traffic),
 ) -> bool {
     let [fwd, rev] = ways;
-    let (fwd, rev) = (Loads::of(fwd, gap, traffic, |own| own.0), Loads::of(rev, gap, traffic, |own| own.1));
+    let (fwd, rev) = (Loads::of(fwd, gap, traffic, false), Loads::of(rev, gap, traffic, true));
     let so_far = clock.drift.slope;
     let said: Vec<DriftInterval> = say(&fwd, &rev).into_iter().map(|own| own.beside(so_far)).collect();
     if said.is_empty() && first.is_none() {
