@@ -111,7 +111,7 @@ impl Matcher {
         for at in order.iter().copied() {
             let Some(sa) = self.tally.sas.get(at) else { continue };
             let (missing, unseen) = self.missing(at as u32, &doubt);
-            let open = self.open(at as u32, sa, missing);
+            let open = self.open(at as u32, sa, missing, &losses);
             pairs.add(sa, open.is_some());
             pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
             let reason = self.unsettled(at as u32, sa, missing, &losses, &clock, &left);
@@ -130,7 +130,9 @@ impl Matcher {
             let known = self.known(at, sa, &losses, &catalogue);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
             let guessed = sa.is_by_order() && self.is_way_doubted(at as u32, sa, doubted, &clock);
-            let open = open.or(silent);
+            let missed = self.missed_by_tap(at as u32, sa, missing, &losses);
+            let unseen = unseen || missed.is_some();
+            let open = open.or(silent).or(missed);
             let around = self.left_around(at as u32, sa, &losses);
             let found =
                 Found { losses: &losses, missing, unseen, around, open, counted, doubted, guessed, at: at as u32 };

@@ -7,8 +7,7 @@ mod let_through;
 mod offloaded;
 mod past;
 mod proved;
-
-use std::collections::BTreeMap;
+mod unrecorded;
 
 pub(super) use self::left_over::LeftOver;
 use self::past::hardly_found;
@@ -87,6 +86,8 @@ fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64)
     // Where nothing is left over, only packets that others overtook may have been lost and sent again: a queue keeps their order.
     /// Of guesses a few change places, as 1 in N pairs.
     const OF_CHANGED: u64 = 64;
+    /// Packets of both sides that order alone leaves over, at most.
+    const MOST_CROSSED: u64 = 2;
     let sent_again = sa.strays.max(sa.guessed).min(sa.reordered);
     let strays = if lost > 0 || sent_again * OF_CHANGED <= sa.matched { sa.strays } else { sent_again };
     // Guesses that were made before the usual time was known leave others over; where nothing is, they are as many as they should be.
@@ -95,9 +96,10 @@ fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64)
         return Some(doubt::far_apart(strays, lost));
     }
     let is_guessed = !sa.is_by_order() && sa.is_guessed();
-    // As many of both sides may be each other.
+    // Where most have equals more than two of both sides may be each other, or the plain tap missed some; of few equals, as many.
     let both = missed.min(sa.alone);
-    let is_crossed = !sa.is_by_order() && sa.ambiguous > 0 && both > 0 && both * 2 >= lost;
+    let is_crossed = sa.is_alike() && both > MOST_CROSSED || both > 0 && both * 2 >= lost;
+    let is_crossed = !sa.is_by_order() && sa.ambiguous > 0 && is_crossed;
     if is_crossed || is_guessed && are_more_than_few(both, missed.max(sa.alone)) {
         return Some(doubt::equal_on_both_sides(missed, sa.alone));
     }
@@ -240,6 +242,11 @@ impl Matcher {
         if sa.is_by_order() && is_adrift(sa, around, self.order.strangers(at)) {
             return Some(doubt::adrift(around, sa.alone));
         }
+        // Numbers are missing: what came out of the tunnel without them may be what its tap did not see, and what is left over lost; or they are
+        // each other.
+        if sa.encapsulated == Some(false) && sa.is_by_order() && around.min(sa.alone).min(missing) > 0 {
+            return Some(doubt::missed_or_adrift(around, sa.alone, missing));
+        }
         // They may be lost packets and others where more is lost.
         let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
         if lost > 0 && are_more_than_few(sa.overtaken, lost) {
@@ -323,33 +330,18 @@ impl Matcher {
         (expected * 2 >= lost || are_more_than_few(expected, lost)).then(|| doubt::partial(unseen, lost))
     }
 
-    /// Why plaintext packets that the tunnel's tap did not show may not be lost: packets that came out of the same tunnel were not seen there either, so
-    /// that its capture misses frames.
-    fn unshown(&self, at: u32, sa: &SaTally, (lost, losses): (u64, &Losses)) -> Option<Undetermined> {
-        let (src, dst) = self.tunnel_of(at).filter(|_| sa.encapsulated == Some(true) && lost > 0)?;
-        let (mut unseen, mut pairs) = (0, 0);
-        for (other, own) in (0..).zip(&self.tally.sas) {
-            if own.encapsulated == Some(false) && self.tunnel_of(other) == Some((dst, src)) {
-                // By order these may be the packets in the tunnel without counterpart; those that repeat others need not have been there.
-                let of = |counts: &BTreeMap<u32, u64>| counts.get(&other).copied().unwrap_or(0);
-                unseen += of(&losses.missed).saturating_sub(of(&losses.repeated)).saturating_sub(own.alone);
-                pairs += own.matched;
-            }
-        }
-        // As large a share of the packets of this direction.
-        let expected = (unseen.saturating_mul(sa.matched) / pairs.max(1)).max(unseen.min(1));
-        (expected * 2 >= lost || are_more_than_few(expected, lost)).then(|| doubt::unshown(unseen, lost))
-    }
-
     /// Endpoints of the tunnel that an SA belongs to.
     fn tunnel_of(&self, sa: u32) -> Option<(Address, Address)> {
         self.order.sas.get(sa as usize).map(|info| (info.src, info.dst))
     }
 
     /// Why an SA has no pairs. Of its missing numbers only those count that were lost between the taps.
-    pub(super) fn open(&self, at: u32, sa: &SaTally, missing: u64) -> Option<Undetermined> {
+    pub(super) fn open(&self, at: u32, sa: &SaTally, missing: u64, losses: &Losses) -> Option<Undetermined> {
         if sa.matched > 0 {
             return None;
+        }
+        if let Some(unseen) = self.missed_beside_tap(at, (sa.alone + sa.uncovered, missing), losses) {
+            return self.unpaired(at, sa, 0).map(|open| doubt::unseen_numbers(open, missing, unseen));
         }
         let between = if missing > 0 { self.is_lost_between(at, sa, missing) } else { Some(true) };
         let open = self.unpaired(at, sa, if between == Some(true) { missing } else { 0 })?;

@@ -3,6 +3,7 @@
 
 mod fragments;
 mod gateways;
+mod missed;
 mod polls;
 mod strangers;
 

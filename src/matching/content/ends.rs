@@ -198,6 +198,7 @@ impl EndToEnd {
 
     /// Pairs a packet of the near side with one of the far side that waits, or lets it wait.
     fn meet_exit(&mut self, identity: Identity, own: Waiting, read: Option<i64>) {
+        self.take_back(identity);
         let way = self.way(&own);
         let sight =
             EndTime { ns: own.ns, far: false, usual: self.usual(way), way, ttl: own.ttl, begun: self.near.first };
@@ -222,6 +223,7 @@ impl EndToEnd {
 
     /// Pairs a packet of the far side with one of the near side that waits, or lets it wait.
     fn meet_plain(&mut self, identity: Identity, own: Waiting, read: Option<i64>) {
+        self.take_back(identity);
         let way = self.way(&own);
         let sight = EndTime { ns: own.ns, far: true, usual: self.usual(way), way, ttl: own.ttl, begun: self.far.first };
         match self.apart.take(&mut self.plain, identity, sight) {

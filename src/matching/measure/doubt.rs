@@ -17,13 +17,14 @@ pub(in crate::matching) use self::flows::{
 };
 pub(in crate::matching) use self::reasons::{
     adrift, arrived, beside_silence, between, beyond, equal_at_an_edge, equal_on_both_sides, far_apart, fitting,
-    guessed, partial, recounted, repeated, restarted, timeless, uncounted, undirected, unproved, unread, unshown,
-    untimely,
+    guessed, missed_or_adrift, partial, recounted, repeated, restarted, timeless, uncounted, undirected, unproved,
+    unread, unshown, untimely,
 };
 pub(crate) use self::silent::Silent;
 pub(in crate::matching) use self::tempered::LeftOfLanes;
 pub(in crate::matching) use self::unpaired::{
-    absent, before_both, cut, elsewhere, for_gateway, of_rare_lengths, onward, somewhere, torn, unfound,
+    absent, before_both, cut, elsewhere, for_gateway, missed_numbers, of_rare_lengths, onward, somewhere, torn,
+    unfound, unseen_numbers,
 };
 use super::losses::Losses;
 use super::silence::{IN_A_LONG_ROW, Judged, Known, Silences, Verdict, WAYS, is_no_chance};

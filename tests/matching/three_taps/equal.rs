@@ -79,10 +79,43 @@ fn equal_packets_beside_few_others_are_no_loss_and_no_hole() {
     }
 }
 
+/// The plain capture begins between two heartbeats: that before it is not the next one, whose delay would be their distance.
+#[test]
+fn a_heartbeat_before_the_plain_capture_is_not_the_next_one() {
+    for every in [500 * MS, 1_000 * MS, 2_000 * MS] {
+        let mut trips = equal_beside(every, [Some(8 * MS); 2], 87);
+        // They are sent from the far side.
+        for trip in trips.iter_mut().filter(|trip| trip.frame == beat()) {
+            (trip.there, trip.spi, trip.frame) = (false, 0x2001, build::udp(FAR, NEAR, (3_784, 3_784), 0, &[1; 32]));
+        }
+        for way in [true, false] {
+            (1..)
+                .zip(trips.iter_mut().filter(|trip| trip.there == way))
+                .for_each(|(number, trip)| trip.number = number);
+        }
+        let later = delays(&trips, MS, 89);
+        // Until then the other taps alone show what comes.
+        for trip in &mut trips {
+            let comes = trip.ns - START + if trip.there { 0 } else { later[&(trip.there, trip.ns)] };
+            trip.shown[PLAIN] = comes > every / 10 * 4;
+        }
+        let own = report_later("begins-between", &trips, None, |trip| later[&(trip.there, trip.ns)]);
+        let codes: Vec<&str> = items(&own, "findings").iter().map(|finding| text(finding, "code")).collect();
+        assert!(!codes.contains(&"match-loss-behind") && !codes.contains(&"match-hole"), "{every}: {codes:?}");
+        for end in items(&own, "ends") {
+            assert_eq!(
+                (&end["lost"], end["latency_ns"]["max"].as_u64().is_none_or(|most| most < 40 * MS)),
+                (&0.into(), true),
+                "{end:#}"
+            );
+        }
+    }
+}
+
 /// Of hosts whose only packet was lost neither the tunnel nor the exit shows anything: how many were lost is not known.
 #[test]
 fn hosts_that_send_one_packet_may_have_lost_it() {
-    for (name, lost_of) in [("single", 0), ("single-lost", 20)] {
+    for (name, lost_of) in [("single", 0), ("single-lost", 20), ("single-one", 249)] {
         let (mut trips, mut noise) = (Vec::new(), Noise(93));
         for (at, there) in (0..500).flat_map(|at| [(at, true), (at, false)]) {
             let client = Ipv4Addr::new(10, 0, if at < 250 { 1 } else { 4 }, 1 + (at % 250) as u8);

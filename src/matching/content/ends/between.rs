@@ -234,6 +234,19 @@ impl Apart {
         )
     }
 
+    /// Whether a difference is not as usual, where enough pairs tell what is.
+    pub(super) fn is_outlying(&self, way: i64, later_ns: i64) -> bool {
+        self.way(way).around(1).is_some_and(|(least, most)| !(least..=most).contains(&later_ns))
+    }
+
+    /// Forgets a pair of a content that was out of time.
+    pub(super) fn take_back(&mut self, key: u64, way: i64) {
+        self.seen.forget(key);
+        if let Some(own) = self.ways.get_mut(way_index(way)) {
+            own.outlying.retain(|(own, _)| *own != key);
+        }
+    }
+
     /// Forgets which contents of a way were seen, not how far apart they were.
     pub(super) fn forget(&mut self, contents: impl Iterator<Item = u64>, way: i64) {
         contents.for_each(|key| self.seen.forget(key));

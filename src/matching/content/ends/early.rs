@@ -1,7 +1,7 @@
-//! The first pairs, until packets without equals tell how far apart the two sides show one. Which of several equal packets is the pair of another is not
-//! known before: one capture may begin later, and lack the first of them.
+//! Pairs that may be taken back: the first ones, until packets without equals tell how far apart the two sides show one, and later ones that are out of
+//! time. Which of several equal packets is the pair of another is not known before: one capture may begin later, and lack the first of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 
@@ -13,6 +13,9 @@ use crate::matching::packets::reach::Reach;
 
 /// The most pairs that are held back. If the delay is not known by then, equal packets are paired as they come.
 const MOST: usize = 1 << 14;
+
+/// The most pairs out of time that are held back.
+const MOST_OUTLYING: usize = 64;
 
 /// A pair that may be taken back.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +33,8 @@ pub(super) struct Early {
     pairs: Vec<EarlyPair>,
     /// Whether pairs are counted as they come.
     over: bool,
+    /// Later pairs out of time, whose content had not been seen before.
+    outlying: VecDeque<EarlyPair>,
 }
 
 impl Waiting {
@@ -44,15 +49,26 @@ impl EndToEnd {
     pub(super) fn pair(&mut self, plain: Waiting, exit: Waiting, (identity, more): (Identity, bool)) {
         let (later_ns, way) = plain.later_than(&exit);
         self.ahead.get_or_insert(later_ns);
+        let is_outlying = self.apart.is_outlying(way, later_ns);
         let is_single = self.apart.add(identity.key, later_ns, (more, way));
         let at = way_index(way);
         if let Some(reach) = self.reach.get_mut(at) {
             reach.add(later_ns, is_single);
         }
-        let Some(early) = self.early.get_mut(at).filter(|early| !early.over) else {
+        let pair = EarlyPair { identity, plain, exit, more };
+        let Some(early) = self.early.get_mut(at).filter(|early| !early.over || is_outlying && is_single) else {
             return self.count(plain, exit, (more, is_single));
         };
-        early.pairs.push(EarlyPair { identity, plain, exit, more });
+        if early.over {
+            early.outlying.push_back(pair);
+            if early.outlying.len() > MOST_OUTLYING
+                && let Some(pair) = early.outlying.pop_front()
+            {
+                self.count(pair.plain, pair.exit, (pair.more, true));
+            }
+            return;
+        }
+        early.pairs.push(pair);
         let is_full = early.pairs.len() >= MOST;
         if self.apart.is_proved(way) {
             self.pair_again(way);
@@ -92,11 +108,29 @@ impl EndToEnd {
         plain.for_each(|(identity, packet)| self.meet_exit(identity, packet, None));
     }
 
+    /// Takes back the pair out of time of a content that comes again: it may have been one of two equal packets.
+    pub(super) fn take_back(&mut self, identity: Identity) {
+        for at in 0..self.early.len() {
+            let Some(early) = self.early.get_mut(at).filter(|early| !early.outlying.is_empty()) else { continue };
+            let Some(found) = early.outlying.iter().position(|pair| pair.identity.key == identity.key) else {
+                continue;
+            };
+            let Some(EarlyPair { identity, plain, exit, .. }) = early.outlying.remove(found) else { continue };
+            let (_, way) = plain.later_than(&exit);
+            self.apart.take_back(identity.key, way);
+            let left = self.plain.push(identity, plain, None, |waiting| Some(waiting.ns));
+            left.into_iter().for_each(|left| self.leave_plain(left));
+            let left = self.exit.push(identity, exit, None, |waiting| Some(waiting.ns));
+            left.into_iter().for_each(|left| self.leave_exit(left));
+        }
+    }
+
     /// Counts the pairs of a way so far as they are. Packets that have equals have no time: which one each is, nothing tells.
     fn leave_early(&mut self, at: usize) {
         let Some(early) = self.early.get_mut(at) else { return };
         early.over = true;
-        let pairs = std::mem::take(&mut early.pairs);
+        let (pairs, outlying) = (std::mem::take(&mut early.pairs), std::mem::take(&mut early.outlying));
+        outlying.into_iter().for_each(|pair| self.count(pair.plain, pair.exit, (pair.more, true)));
         let mut seen: HashMap<u64, u32, FixedState> = HashMap::default();
         pairs.iter().for_each(|pair| *seen.entry(pair.identity.key).or_default() += 1);
         for EarlyPair { identity, plain, exit, more } in pairs {

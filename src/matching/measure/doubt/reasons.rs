@@ -18,6 +18,20 @@ pub(in crate::matching) fn untimely(one_clock: bool) -> Undetermined {
     Undetermined { alignments: 1, reason: reason.into(), decide: decide.into(), missing_numbers: 0 }
 }
 
+/// Packets of both sides without counterpart out of a tunnel of which numbers are missing.
+pub(in crate::matching) fn missed_or_adrift(plain: u64, tunnelled: u64, missing: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{plain} plaintext packets and {tunnelled} packets in the tunnel have no counterpart, and {missing} sequence numbers are missing: the tunnel's \
+             capture misses frames and those packets were lost, or pairing by order was lost at times"
+        )
+        .into(),
+        decide: "a tunnel capture without drops, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Packets of both sides that have no counterpart, in one direction.
 pub(in crate::matching) fn adrift(plain: u64, tunnelled: u64) -> Undetermined {
     Undetermined {
@@ -232,7 +246,7 @@ pub(in crate::matching) fn equal_on_both_sides(plain: u64, tunnelled: u64) -> Un
     Undetermined {
         alignments: 2,
         reason: format!(
-            "{plain} plaintext packets and {tunnelled} packets in the tunnel have no counterpart, and packets are equal to others: they may be each other"
+            "{plain} plaintext packets and {tunnelled} packets in the tunnel have no counterpart, and packets are equal to others: they may be each other, or a tap missed frames"
         )
         .into(),
         decide: "packets that differ".into(),

@@ -61,6 +61,30 @@ pub(in crate::matching) fn before_both(open: Undetermined, numbers: u64) -> Unde
     Undetermined { reason: reason.into(), ..open }
 }
 
+/// Numbers that the tunnel's tap did not see, as it did not see packets of the other direction.
+pub(in crate::matching) fn unseen_numbers(open: Undetermined, numbers: u64, unseen: u64) -> Undetermined {
+    let reason = format!(
+        "{}; {numbers} sequence numbers are missing, and {unseen} packets that came out of the same tunnel were not seen either: the tunnel's capture misses \
+         frames, or other packets go beside the tunnel",
+        open.reason
+    );
+    Undetermined { reason: reason.into(), ..open }
+}
+
+/// Numbers that are missing of an SA out of the tunnel, some of whose packets came out of it all the same.
+pub(in crate::matching) fn missed_numbers(numbers: u64, plain: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{numbers} sequence numbers are missing, and {plain} packets that came out of the tunnel were not seen in it: the tunnel's capture misses \
+             frames, or other packets come beside the tunnel, and how many were lost before it is not known"
+        )
+        .into(),
+        decide: "a tunnel capture without drops, or a capture at the far gateway".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Numbers that were lost before the tunnel's tap, of packets of which is not known which tap they passed first.
 pub(in crate::matching) fn somewhere(open: Undetermined, numbers: u64) -> Undetermined {
     let reason = format!(

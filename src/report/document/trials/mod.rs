@@ -53,7 +53,8 @@ fn clock(tap: &Tap) -> String {
     let seconds = |offset: i64| decimal(offset as f64 / 1e9, 6);
     match (tap.clock_offset_ns, tap.clock_drift_ppm) {
         (Some(offset), Some(drift)) if offset != 0 || tap.clock_drift_uncertainty_ppm > Some(0.0) => {
-            let within = tap.clock_drift_uncertainty_ppm.map(|error| format!(" (to within {})", decimal(error, 2)));
+            let within =
+                tap.clock_drift_uncertainty_ppm.map(|error| format!(" (to within {})", decimal(error.max(0.01), 2)));
             format!("; clock {} s ahead, {} ppm fast{}", seconds(offset), decimal(drift, 1), within.unwrap_or_default())
         }
         (Some(offset), None) => {

@@ -50,14 +50,7 @@ impl Unheard {
 impl EndLosses {
     /// Leaves open what SAs and ways lost where packets between their networks may have been lost, too, as the only ones of their flows.
     pub(super) fn leave_unheard_open(&mut self, flows: &EndFlows<'_>, unheard: Unheard) {
-        /// Packets that change nothing, and their share of those that are known, as 1 in N.
-        const FEW: u64 = 2;
-        const OF: u64 = 10;
         for (way, count) in unheard.0 {
-            let known = self.ways.get(&way).map_or(0, |(lost, _)| *lost);
-            if count <= FEW.max(known / OF) {
-                continue;
-            }
             *self.open_ways.entry(way).or_default() += count;
             let sas: BTreeSet<u32> =
                 flows.ways.iter().flatten().filter(|(own, _)| *own == way).filter_map(|(_, sa)| *sa).collect();
