@@ -215,7 +215,8 @@ fn a_cut_file_excuses_what_the_link_may_carry_in_its_time() {
     let even = |from: u64, numbers: std::ops::Range<u32>, step: u64| -> Own {
         (0..).zip(numbers).map(|(at, n)| (from + at * step, n)).collect()
     };
-    let cases: [(&str, u64, [Own; 2], Option<u64>, &str); 7] = [
+    type Case<'a> = (&'a str, u64, [Own; 2], Option<u64>, &'a str);
+    let cases: [Case<'_>; 7] = [
         // 70 of them for 350 ms, of which the capture lacks 7.
         (
             "even",

@@ -48,6 +48,9 @@ pub(super) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     findings.extend(found.into_iter().filter(|(own, _)| !own.flows.is_empty()).map(|(own, is)| finding(tap, own, is)));
 }
 
+/// From which MAC address to which.
+type Way = ([u8; 6], [u8; 6]);
+
 /// What a tap shows of the ways back to gateways.
 struct Shown {
     /// Outer addresses that packets are sent to, IKE included.
@@ -55,7 +58,7 @@ struct Shown {
     /// MAC addresses that frames are sent to, with those that send them.
     links: BTreeMap<[u8; 6], BTreeSet<[u8; 6]>>,
     /// From which MAC address to which the packets between the ends of a tunnel go.
-    ways: BTreeMap<(Address, Address), BTreeSet<([u8; 6], [u8; 6])>>,
+    ways: BTreeMap<(Address, Address), BTreeSet<Way>>,
 }
 
 impl Shown {
@@ -85,7 +88,7 @@ impl Shown {
     /// Whether anything is sent to the near end of a tunnel, by its IP address or by the MAC address that its packets come from: the way back passes
     /// this tap. What a mirror shows of the same packets before that, on another link, does not count.
     fn goes_back(&self, ends: (Address, Address)) -> bool {
-        let sends_back = |ways: &BTreeSet<([u8; 6], [u8; 6])>| {
+        let sends_back = |ways: &BTreeSet<Way>| {
             let back = ways.iter().filter_map(|(own, _)| Some((own, self.links.get(own)?)));
             back.flat_map(|(own, senders)| senders.iter().map(move |from| (*from, *own)))
                 .any(|way| !ways.contains(&way))
