@@ -93,7 +93,7 @@ pub(super) const ONE_WAY: Entry = Entry {
 pub(super) const INNER_ONE_WAY: Entry = Entry {
     code: "inner-one-way",
     severity: Severity::Warning,
-    severity_note: "a note where no SA is seen, where nothing at the tap is sent to the gateway that the packets come from, and of packets other than TCP in \
+    severity_note: "a note where no SA is seen, where nothing at the tap is sent to the IP or MAC address that the packets come from, and of packets other than TCP in \
                     a tunnel through which other hosts are answered",
     title: "Traffic inside a tunnel has no answer in any SA back",
     meaning: "The packets inside the tunnel are visible, and for these inner addresses nothing comes back inside any SA of the opposite \
@@ -121,13 +121,13 @@ pub(super) const FORWARDED: Entry = Entry {
     code: "sa-forwarded",
     severity: Severity::Note,
     severity_note: "",
-    title: "A router sends packets of SAs on over the same link",
-    meaning: "Packets of an SA come to a router and leave it on the same link: between the same MAC addresses the other way, or out of one tunnel without IPsec into \
-              the next one. The link carries each of them twice, and the receiver gets it once. Frames, sequence numbers, sizes and anti-replay windows of the SA are those of \
-              the first sighting; rates by direction and totals hold both.",
+    title: "A router sends packets of SAs on, and the TAP shows both frames",
+    meaning: "Packets of an SA come to a router and leave it where the TAP shows them again: between the same MAC addresses the other way, or out of one tunnel without \
+              IPsec into the next one. The links of the TAP carry each of them twice, and the receiver gets it once. Frames, sequence numbers, sizes and anti-replay windows \
+              of the SA are those of the first sighting; rates by direction and totals hold both.",
     causes: &[
         "A firewall or router with one interface sends transit traffic back to where it came from.",
-        "A hub forwards between two tunnels (spoke to spoke) over one uplink.",
+        "A hub forwards between two tunnels (spoke to spoke) over one uplink, or over two that the TAP shows.",
     ],
     remedy: &[
         "Nothing is wrong with the SA. For the load of the link take the rates by direction.",

@@ -220,7 +220,7 @@ pub struct Sa {
     pub fragments_uncertain: u64,
     /// Outer IP octets of both.
     pub outer_bytes: u64,
-    /// Frames that show a packet again, taken out of the figures: TAP copies, or packets that a router sent on over the same link (`sa-forwarded`).
+    /// Frames that show a packet again, taken out of the figures: TAP copies, or packets that a router sent on (`sa-forwarded`).
     pub copies_removed: u64,
     /// Time of the first frame.
     pub first: Option<Rfc3339>,

@@ -302,6 +302,61 @@ fn answers_that_may_take_another_link_are_not_missing() {
     }
 }
 
+/// One side encrypts, never decrypts: packets of a tunnel, and of the way back all that the link shows is by MAC addresses. A gateway that is asked for its
+/// own sends an answer, and traffic in clear goes through the gateway to other hosts. A router on the way that a mirror shows on both sides is no way back.
+#[test]
+fn a_gateway_that_frames_are_sent_to_would_get_the_answers() {
+    let (router, beyond) = (Ipv4Addr::new(10, 9, 9, 9), Ipv4Addr::new(10, 9, 9, 8));
+    let (outside, host) = (Ipv4Addr::new(203, 0, 113, 9), Ipv4Addr::new(192, 0, 2, 130));
+    let others = |n: u32| build::udp(outside, outside, (7, 7), n as u16, &[3; 60]);
+    let arp = |n: u32| {
+        let mut frame = build::on_link(&others(n), R2, R1);
+        frame[12..14].copy_from_slice(&[8, 6]);
+        frame
+    };
+    let in_clear = |n: u32| build::on_link(&build::udp(outside, host, (53, 53), n as u16, &[3; 60]), R2, R1);
+    // An Ethernet loopback test goes to its own sender.
+    let own = |n: u32| {
+        let mut frame = build::on_link(&others(n), R1, R1);
+        frame[12..14].copy_from_slice(&[0x90, 0]);
+        frame
+    };
+    type Frame<'f> = &'f dyn Fn(u32) -> Vec<u8>;
+    let cases: [(&str, Frame<'_>, bool, &str); 5] = [
+        ("arp", &arp, false, "warning"),
+        ("clear", &in_clear, false, "warning"),
+        ("loopback", &own, false, "note"),
+        ("mirrored", &own, true, "note"),
+        ("mirrored-clear", &in_clear, true, "warning"),
+    ];
+    for (name, other, mirrored, severity) in cases {
+        let mut noise = Noise(6);
+        let mut frames = Vec::new();
+        for n in 1..200_u32 {
+            let time = u64::from(n) * MS;
+            let asked = build::esp(R1, R2, 9, n, &null(&syn([10, 3, 0, 1], [10, 1, 0, 1], n), &mut noise));
+            if mirrored {
+                frames.push((time + 30 * US, build::on_link(&one_hop_further(&asked), R2, router)));
+            }
+            frames.push((time, asked));
+            frames.push((time + 300 * US, other(n)));
+            // So that traffic runs both ways somewhere.
+            let (src, dst) = if n % 2 == 0 { (router, beyond) } else { (beyond, router) };
+            frames.push((time + 500 * US, build::udp(src, dst, (7, 7), n as u16, &[3; 60])));
+        }
+        let report = report(&format!("to-mac-{name}"), frames);
+        let own = finding(&report, "inner-one-way").expect("it is said");
+        assert_eq!(
+            (text(own, "severity"), number(own, "count")),
+            (severity, if mirrored { 398 } else { 199 }),
+            "{name}: {own}"
+        );
+        let says = ["the answers may take another way", "one side encrypts, never decrypts"];
+        let said = says.map(|says| text(own, "evidence").contains(says));
+        assert_eq!(said, [severity == "note", severity == "warning"], "{name}: {own}");
+    }
+}
+
 /// A TCP segment with SYN (RFC 9293 section 3.1).
 fn syn(src: [u8; 4], dst: [u8; 4], n: u32) -> Vec<u8> {
     let header = [&[0xc0, n as u8, 0, 80][..], &n.to_be_bytes(), &[0; 4], &[0x50, 2, 0xff, 0xff, 0, 0, 0, 0]].concat();

@@ -27,7 +27,12 @@ fn report(folder: &str, files: Vec<File>) -> Report {
 }
 
 /// The same of two files of which the first one ends in the middle of its last record; the finding about the missing numbers of an SA.
-fn missing_after_a_cut(folder: &str, frames: [Vec<(u64, Vec<u8>)>; 2], spi: u32) -> (Severity, String) {
+fn missing_after_a_cut(
+    folder: &str,
+    frames: [Vec<(u64, Vec<u8>)>; 2],
+    spi: u32,
+    link_rate_bps: Option<u64>,
+) -> (Severity, String) {
     let dir = scratch(&format!("holes-{folder}"));
     let inputs = frames.into_iter().enumerate().map(|(at, frames)| {
         let out: Vec<Out> = frames.into_iter().map(|(at, data)| Out::whole(START + at, data)).collect();
@@ -35,7 +40,8 @@ fn missing_after_a_cut(folder: &str, frames: [Vec<(u64, Vec<u8>)>; 2], spi: u32)
         file.truncate(file.len() - if at == 0 { 10 } else { 0 });
         Input { source: Source::Path(write_file(&dir, &counted(at as u64), &file)), tap: None }
     });
-    let report = run(&inputs.collect::<Vec<_>>(), &Settings::default(), 1, &Quiet).report;
+    let settings = Settings { link_rate_bps, ..Settings::default() };
+    let report = run(&inputs.collect::<Vec<_>>(), &settings, 1, &Quiet).report;
     let of_spi = |sa: &str| sa.ends_with(&format!("{spi:#010x}"));
     let gap =
         report.findings.into_iter().find(|own| own.code == "sequence-gap" && own.sa.as_deref().is_some_and(of_spi));
@@ -193,9 +199,10 @@ fn a_pause_alone_proves_nothing() {
     assert_eq!(holes(&report("clock", files)), []);
 }
 
-/// What a cut file lacks is as long as the pause behind it: what is missing beside it for much longer was lost, unless a burst may have been there.
+/// What a cut file lacks is as long as the pause behind it. Numbers that are missing beside it for much longer may have been sent in it at once: what is
+/// lost for certain is what the link cannot have carried in that time.
 #[test]
-fn a_cut_file_excuses_what_its_time_has_room_for() {
+fn a_cut_file_excuses_what_the_link_may_carry_in_its_time() {
     /// A packet of another SA each millisecond until the end of the first file and on, with one missing in a pause of so long.
     fn watched(pause: u64) -> [Vec<(u64, Vec<u8>)>; 2] {
         let other = |from: u64, numbers: std::ops::Range<u64>| -> Vec<(u64, Vec<u8>)> {
@@ -208,24 +215,36 @@ fn a_cut_file_excuses_what_its_time_has_room_for() {
     let even = |from: u64, numbers: std::ops::Range<u32>, step: u64| -> Own {
         (0..).zip(numbers).map(|(at, n)| (from + at * step, n)).collect()
     };
-    let cases: [(&str, u64, [Own; 2], Severity, &str); 5] = [
-        // 70 of them for 350 ms, of which the capture lacks 5.
+    type Case<'a> = (&'a str, u64, [Own; 2], Option<u64>, &'a str);
+    let cases: [Case<'_>; 7] = [
+        // 70 of them for 350 ms, of which the capture lacks 7.
         (
             "even",
             5 * MS,
             [even(5 * MS, 1..190, 5 * MS), even(1_300 * MS, 260..400, 5 * MS)],
-            Severity::Warning,
-            "45 of them may be missing in a hole between two files, or in the rest of one that is cut: its time has no room for more.",
+            None,
+            "70 of them may be missing in a hole between two files, or in the rest of one that is cut. At the highest rate of the SA that was seen, its \
+             time has room for about 1 packet: the others were sent faster, or lost.",
         ),
+        // The same on a link of 1 Mbit/s.
         (
-            "few",
+            "slow-link",
             5 * MS,
-            [even(5 * MS, 1..200, 5 * MS), even(1_015 * MS, 202..400, 5 * MS)],
-            Severity::Note,
-            "2 of them are",
+            [even(5 * MS, 1..190, 5 * MS), even(1_300 * MS, 260..400, 5 * MS)],
+            Some(1_000_000),
+            " 10 of them may be missing in a hole between two files, or in the rest of one that is cut. The link cannot carry more in its time.",
         ),
+        // A keepalive each half second, and a file of 1,500 packets in the hole.
+        (
+            "burst",
+            200 * MS,
+            [even(0, 1..3, 500 * MS), even(1_500 * MS, 1_503..1_505, 500 * MS)],
+            None,
+            "1500 of them may be missing",
+        ),
+        ("few", 5 * MS, [even(5 * MS, 1..200, 5 * MS), even(1_015 * MS, 202..400, 5 * MS)], None, "2 of them are"),
         // One packet in ten seconds.
-        ("slow", 100 * MS, [even(0, 1..2, MS), even(1_990 * MS, 3..5, MS)], Severity::Note, "1 of them is"),
+        ("slow", 100 * MS, [even(0, 1..2, MS), even(1_990 * MS, 3..5, MS)], None, "1 of them is"),
         // Bursts of 40 packets each 200 ms, one of them in the hole.
         (
             "bursts",
@@ -236,27 +255,22 @@ fn a_cut_file_excuses_what_its_time_has_room_for() {
                     .collect(),
                 even(1_200 * MS, 241..281, 20_000),
             ],
-            Severity::Note,
+            None,
             "40 of them are",
         ),
         // All the time between the two packets.
-        (
-            "long",
-            900 * MS,
-            [even(5 * MS, 1..200, 5 * MS), even(1_905 * MS, 380..400, 5 * MS)],
-            Severity::Note,
-            "180 of them are",
-        ),
+        ("long", 900 * MS, [even(5 * MS, 1..200, 5 * MS), even(1_905 * MS, 380..400, 5 * MS)], None, "180 of them are"),
     ];
-    for (name, pause, [first, second], severity, says) in cases {
+    for (name, pause, [first, second], link, says) in cases {
         let mut files = watched(pause);
         for (file, own) in files.iter_mut().zip([first, second]) {
             // The last record is the one that is cut.
             own.into_iter().for_each(|(at, n)| file.push((at, packet(7, n))));
             file.sort_by_key(|(at, _)| *at);
         }
-        let (own, evidence) = missing_after_a_cut(&format!("cut-{name}"), files, 7);
+        let (own, evidence) = missing_after_a_cut(&format!("cut-{name}"), files, 7, link);
         assert!(evidence.contains(says), "{name}: {evidence}");
+        let severity = if link.is_some() { Severity::Warning } else { Severity::Note };
         assert_eq!(own, severity, "{name}: {evidence}");
     }
 }

@@ -176,43 +176,67 @@ fn packets_with_another_identification_are_copies() {
     }
 }
 
-/// The second side of a router has traffic of its own beside the copies, and a mirror port that drops frames of the first side leaves packets without copy.
+/// A mirror shows both sides of a router, whose second link carries what it copies: the frames of which no first sight was captured, because the mirror dropped
+/// it or they are the router's own, are no rate of that link.
 #[test]
-fn what_a_direction_carries_beside_copies_has_rates() {
+fn a_link_that_shows_another_one_again_has_no_rates_of_the_rest() {
     let (near, far) = (Ipv4Addr::new(10, 9, 9, 8), Ipv4Addr::new(10, 9, 9, 9));
-    let log = |n: u32| build::on_link(&build::udp(near, far, (5_000, 514), n as u16, &[7; 300]), near, far);
-    let hello = |n: u32| build::on_link(&build::ipv4(near, far, 89, n as u16, &[2; 44]), near, far);
-    // One in so many packets is missing on the first side, and frames of the second side alone.
-    type Beside<'f> = (u32, u32, &'f dyn Fn(u32) -> Vec<u8>, Option<u64>, &'f str);
-    let cases: [Beside<'_>; 5] = [
-        (0, 0, &log, None, " all packets are copies, so it has no rates."),
-        (0, 150, &log, Some(150), " 2000 of 2150 frames are copies: its rates are those of the other 150."),
-        (0, 10, &hello, None, " nearly all packets are copies, so it has no rates."),
-        (20, 0, &log, None, " nearly all packets are copies, so it has no rates."),
-        (200, 150, &log, Some(160), " 1990 of 2150 frames are copies: its rates are those of the other 160."),
-    ];
-    for (missing, others, other, frames, says) in cases {
+    // How many of ten packets are in clear, one in how many is missing on either side, and frames of the second side alone.
+    for (clear, [first, second], own, says) in [
+        (0, [0, 0], 0, " all packets are copies, so it has no rates."),
+        (0, [0, 0], 150, " 2000 of 2150 frames are copies, so it has no rates."),
+        (0, [20, 0], 0, " 1900 of 2000 frames are copies, so it has no rates."),
+        (8, [40, 0], 0, " 1950 of 2000 frames are copies, so it has no rates."),
+        (9, [33, 31], 0, " 1875 of 1935 frames are copies, so it has no rates."),
+        (8, [7, 5], 0, " 1371 of 1600 frames are copies, so it has no rates."),
+    ] {
         let mut noise = Noise(12);
         let mut out = Vec::new();
         for number in 1..=2_000_u32 {
             let time = START + u64::from(number) * 5 * MS;
-            let first = esp(&mut noise, number, false, false);
-            let second = build::on_link(&build::one_hop_further(&first), near, far);
-            out.extend((missing == 0 || number % missing != 3).then(|| Out::whole(time, first)));
-            out.push(Out::whole(time + 30 * US, second));
-            if number * others / 2_000 != (number - 1) * others / 2_000 {
-                out.push(Out::whole(time + MS, other(number)));
+            let there = match number % 10 < clear {
+                true => build::on_link(&build::udp(far, near, (5_000, 443), number as u16, &noise.bytes(300)), R1, R2),
+                false => esp(&mut noise, number, false, false),
+            };
+            let behind = build::on_link(&build::one_hop_further(&there), near, far);
+            out.extend((first == 0 || number % first != 3).then(|| Out::whole(time, there)));
+            out.extend((second == 0 || number % second != 1).then(|| Out::whole(time + 30 * US, behind)));
+            if number * own / 2_000 != (number - 1) * own / 2_000 {
+                let log = build::udp(near, far, (5_000, 514), number as u16, &[7; 300]);
+                out.push(Out::whole(time + MS, build::on_link(&log, near, far)));
             }
         }
         let path = support::write_file(&support::scratch("mirrored"), "beside.pcap", &plain_pcap(&out));
         let report = support::report(&[&path]).json();
-        let row = items(&report, "rates.directions").iter().find(|row| text(row, "from").ends_with("09:09:08"));
-        let row = row.expect("the second side");
-        let what = format!("{missing} {others}: {row:#}");
-        assert_eq!(at(row, "frames_per_s").is_number(), frames.is_some(), "{what}");
-        assert!(frames.is_none_or(|frames| number(row, "frames") == frames), "{what}");
+        let rates = items(&report, "rates.directions");
+        let has_rate = |from: &str| {
+            let row = rates.iter().find(|row| text(row, "from").ends_with(from)).expect("the side is there");
+            at(row, "frames_per_s").is_number()
+        };
+        let what = format!("{clear} {first} {second} {own}: {rates:#?}");
+        assert_eq!([has_rate("c0:a8:01:01"), has_rate("09:09:08")], [true, false], "{what}");
         let copies = said(&report, "tap-copies").expect("it is said");
         assert!(text(copies, "evidence").contains(says), "{what} {copies:#}");
+    }
+}
+
+/// Where each link is shown several times, and the mirror drops some of that, all of it is of that link.
+#[test]
+fn a_link_that_is_shown_several_times_has_rates() {
+    for sights in 2..=8_u32 {
+        let mut noise = Noise(13);
+        let mut out = Vec::new();
+        for number in 1..=1_000_u32 {
+            let time = START + u64::from(number) * 5 * MS;
+            let frame = esp(&mut noise, number, false, false);
+            let seen = (0..sights).filter(|sight| (number * sights + sight) % 29 != 3);
+            out.extend(seen.map(|sight| Out::whole(time + u64::from(sight) * 10 * US, frame.clone())));
+        }
+        let path = support::write_file(&support::scratch("mirrored"), "several.pcap", &plain_pcap(&out));
+        let report = support::report(&[&path]).json();
+        let what = format!("{sights}: {}", at(&report, "findings"));
+        assert!(at(&report, "rates.directions.0.frames_per_s").is_number(), "{what}");
+        assert!(!text(said(&report, "tap-copies").expect("it is said"), "evidence").contains("no rates"), "{what}");
     }
 }
 
@@ -220,8 +244,15 @@ fn what_a_direction_carries_beside_copies_has_rates() {
 #[test]
 fn packets_that_leave_where_they_came_are_one_packet_of_their_sa() {
     let (neighbour, router) = (Ipv4Addr::new(10, 9, 9, 8), Ipv4Addr::new(10, 9, 9, 9));
-    // With how many others both ways, how much later, and one in how many the router drops.
-    for (others, later, dropped) in [(0_u64, 40 * US, 0), (1_500, 40 * US, 0), (8_000, 40 * US, 10), (0, 20 * MS, 0)] {
+    // With how many others both ways, how much later at the most, and one in how many the router drops.
+    for (others, later, dropped) in [
+        (0_u64, 40 * US, 0),
+        (1_500, 40 * US, 0),
+        (8_000, 40 * US, 10),
+        (0, 20 * MS, 0),
+        // Two of three are copies by their times.
+        (0, 10 * MS + 10 * US, 0),
+    ] {
         let mut noise = Noise(14);
         let mut out = Vec::new();
         for number in 1..=1_000_u32 {
@@ -229,6 +260,7 @@ fn packets_that_leave_where_they_came_are_one_packet_of_their_sa() {
             let first = build::on_link(&esp(&mut noise, number, false, false), neighbour, router);
             let second = build::on_link(&build::one_hop_further(&first), router, neighbour);
             out.push(Out::whole(time, first));
+            let later = later - u64::from(number % 3) * 10 * US;
             out.extend((dropped == 0 || number % dropped != 3).then(|| Out::whole(time + later, second)));
         }
         for n in 0..others {
@@ -258,6 +290,39 @@ fn packets_that_leave_where_they_came_are_one_packet_of_their_sa() {
         assert!(said(&report, "sequence-duplicate").is_none(), "{what}");
         let finding = said(&report, "sa-forwarded").expect("it is said");
         assert_eq!((text(finding, "severity"), number(finding, "count")), ("note", sent_on), "{what}");
+    }
+}
+
+/// The sizes of such packets and the overhead of their SA hold each packet once where the packets inside are visible, too.
+#[test]
+fn sizes_of_packets_that_leave_where_they_came_hold_each_once() {
+    let (neighbour, router) = (Ipv4Addr::new(10, 9, 9, 8), Ipv4Addr::new(10, 9, 9, 9));
+    let (inside, outside) = (Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 2, 0, 1));
+    for protocol in [50, 51] {
+        let mut noise = Noise(15);
+        let mut out = Vec::new();
+        for number in 1..=600_u32 {
+            let time = START + u64::from(number) * 5 * MS;
+            // 110 octets of IP: with two of the trailer no padding is needed.
+            let inner = build::udp(inside, outside, (1_000, 2_000), number as u16, &noise.bytes(82))[14..].to_vec();
+            let numbered = [&0x1001_u32.to_be_bytes()[..], &number.to_be_bytes()].concat();
+            let payload = match protocol {
+                50 => [numbered, inner, vec![0, 4], noise.bytes(12)].concat(),
+                _ => [vec![4, 4, 0, 0], numbered, noise.bytes(12), inner].concat(),
+            };
+            let first = build::on_link(&build::ipv4(R1, R2, protocol, number as u16, &payload), neighbour, router);
+            let second = build::on_link(&build::one_hop_further(&first), router, neighbour);
+            out.extend([Out::whole(time, first), Out::whole(time + 40 * US, second)]);
+        }
+        let path = support::write_file(&support::scratch("mirrored"), "one-port-visible.pcap", &plain_pcap(&out));
+        let report = support::report(&[&path]).json();
+        let what = format!("{protocol}: {} {}", at(&report, "findings"), at(&report, "sizes"));
+        assert!(said(&report, "sa-forwarded").is_some(), "{what}");
+        let [of_sa, of_size] = ["sas.0.frames", "sizes.0.frames"].map(|field| number(&report, field));
+        assert_eq!([of_sa, of_size], [600, 600], "{what}");
+        let rate = at(&report, "sizes.0.frames_per_s").as_f64().expect("a rate");
+        assert!((rate - 200.0).abs() < 1.0, "{what}");
+        assert!(at(&report, "outer_sizes").as_array().is_none_or(Vec::is_empty), "nothing is hidden: {what}");
     }
 }
 

@@ -25,7 +25,7 @@ const FEW_NUMBERED: u64 = 3;
 pub(crate) enum CopiesAre {
     /// Made by the TAP or the SPAN port.
     OfTap,
-    /// The packets themselves, as a router sent them on over the same link.
+    /// The packets themselves, as a router sent them on.
     SentOn,
     /// Not known, as what a network duplicates: they count.
     Open,

@@ -252,13 +252,14 @@ impl<'a> Tap<'a> {
         self.sas.get(self.place(id)?)
     }
 
-    /// Packets of a cell that count, and their layer 1 octets.
+    /// Packets of a cell that were on the link, and their layer 1 octets.
     pub(crate) fn counted(&self, cell: &Cell) -> (u64, u64) {
-        if self.copying {
-            (cell.seen.count.saturating_sub(cell.copies), cell.l1_bytes.saturating_sub(cell.copies_l1_bytes))
-        } else {
-            (cell.seen.count, cell.l1_bytes)
-        }
+        if self.copying { cell.without_copies() } else { (cell.seen.count, cell.l1_bytes) }
+    }
+
+    /// The same of the packets of an SA: without those that a router sent on.
+    pub(crate) fn counted_of(&self, sa: u32, cell: &Cell) -> (u64, u64) {
+        self.sa(sa).map_or_else(|| self.counted(cell), |sa| sa.counted(cell))
     }
 
     pub(crate) fn degraded(&self) -> Vec<String> {

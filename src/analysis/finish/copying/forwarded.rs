@@ -1,4 +1,4 @@
-//! SAs whose packets a router sends on over the link that they came by: each packet is there twice, and the receiver gets it once.
+//! SAs whose packets a router sends on where the tap shows them again: each packet is there twice, and the receiver gets it once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,20 +39,37 @@ impl<'s> Forwarded<'s> {
     /// Whether the copies of an SA's packets are these packets as they left again, once each.
     pub(in crate::analysis::finish) fn takes_in(&self, key: &SaKey, sa: &SaState) -> bool {
         let Self { state, in_tunnels } = self;
-        are_sent_once(state, sa) && (in_tunnels.contains(&(key.src, key.dst)) || turns_back(state, sa))
+        are_sent_once(state, sa)
+            && (in_tunnels.contains(&(key.src, key.dst)) || turns_back(state, sa))
+            && has_few_other_repeats(sa)
     }
 }
 
-/// Copies of an SA's packets, and the packets.
+/// Copies of an SA's packets, and the packets, without those whose number comes again later than copies do.
 fn counts(sa: &SaState) -> (u64, u64) {
     let copies = sa.copies.get().frames;
-    (copies, sa.seen.count.saturating_sub(copies))
+    (copies, sa.seen.count.saturating_sub(copies).saturating_sub(other_repeats(sa)))
+}
+
+/// Frames of an SA whose number comes again and that are no copies.
+fn other_repeats(sa: &SaState) -> u64 {
+    match sa.copies.get().frames {
+        0 => 0,
+        copies => sa.sequence.finish(copies).map_or(0, |figures| figures.duplicate),
+    }
 }
 
 /// Whether most packets have one copy.
 fn are_sent_once(state: &StreamState, sa: &SaState) -> bool {
     let (copies, packets) = counts(sa);
     copies > 0 && copies <= packets && copies.saturating_mul(2) >= packets && !state.copies.pattern.loops()
+}
+
+/// Whether hardly a number of an SA comes again but in its copies. A router that takes about as long as copies are looked for makes others, too: then
+/// they are repeats of which nothing is known.
+fn has_few_other_repeats(sa: &SaState) -> bool {
+    let copies = sa.copies.get().frames;
+    is_nearly_all(copies, copies.saturating_add(other_repeats(sa)))
 }
 
 /// Whether the packets of an SA go from one MAC address to another, and their copies go back. Other traffic between the two does not matter.

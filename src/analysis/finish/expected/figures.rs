@@ -38,7 +38,7 @@ pub(super) type Lengths = BTreeMap<u32, BTreeMap<u32, u64>>;
 pub(super) fn lengths(tap: &Tap<'_>) -> Lengths {
     let mut lengths = Lengths::new();
     for (key, cell) in tap.sizes.opaque.iter() {
-        let packets = tap.counted(cell).0;
+        let packets = tap.counted_of(key.sa, cell).0;
         if key.fragments == 1 && packets > 0 {
             *lengths.entry(key.sa).or_default().entry(key.outer_bytes).or_default() += packets;
         }

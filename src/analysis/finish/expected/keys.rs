@@ -208,7 +208,7 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], settings: &Settings) {
         let keyed = tap.sas.iter().filter(|sa| sa.state.keyed.is_some());
         views.extend(keyed.map(|sa| ((&*tap.name, &*sa.name), sa)));
         for (key, cell) in tap.sizes.decrypted.iter().filter(|(key, _)| key.added.headers == 1) {
-            let Some(sa) = tap.sa(key.sa).filter(|_| tap.counted(cell).0 > 0) else { continue };
+            let Some(sa) = tap.sa(key.sa).filter(|sa| sa.counted(cell).0 > 0) else { continue };
             let octets = 10 + u64::from(key.added.iv) + u64::from(key.added.padding) + u64::from(key.added.icv);
             let range = added.entry((&*tap.name, &*sa.name)).or_insert((octets, octets));
             *range = (range.0.min(octets), range.1.max(octets));

@@ -51,7 +51,7 @@ impl fmt::Display for Who<'_> {
 }
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, captures: &[Capture]) {
-    let holes = HoleSpan::of(findings, tap, captures);
+    let holes = HoleSpan::of(findings, tap, captures, settings);
     for sa in &tap.sas {
         findings.extend(sa.several.as_ref().map(|several| unfigured(tap, sa, several)));
         let Some(own) = Numbered::of(tap, sa, captures) else { continue };

@@ -151,38 +151,18 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     findings.push(Draft::new("tap-copies", evidence).listed(tap, &copies, "a packet again").done());
 }
 
-/// Directions that show little but copies, to follow a sentence.
+/// Directions that show packets of others again, to follow a sentence.
 fn of_directions(copied: &[CopiedDirection]) -> String {
-    let (with, without): (Vec<_>, Vec<_>) = copied.iter().partition(|own| own.has_rates);
-    let mut said = String::new();
-    if let Some(first) = without.first() {
-        let named = in_directions(first, without.len());
-        let all = if without.iter().all(|own| own.copies == own.frames) { "all" } else { "nearly all" };
-        let they_have = if without.len() == 1 { "it has" } else { "they have" };
-        said.push_str(&format!("{named} {all} packets are copies, so {they_have} no rates."));
-    }
-    if let Some(first) = with.first() {
-        let CopiedDirection { frames, copies, .. } = first;
-        let others = frames.saturating_sub(*copies);
-        said.push_str(&in_directions(first, with.len()));
-        said.push_str(&match with.len() {
-            1 => format!(" {copies} of {frames} frames are copies: its rates are those of the other {others}."),
-            _ => " nine in ten frames are copies: their rates are those of the others.".to_owned(),
-        });
-    }
-    said
-}
-
-/// Names the first direction and says how many others there are, of `all`: ` In the direction ... and in 2 other directions`.
-fn in_directions(first: &CopiedDirection, all: usize) -> String {
-    let more = match all.saturating_sub(1) {
-        0 => String::new(),
-        more => format!(" and in {}", plural(more as u64, "other direction")),
+    let Some(CopiedDirection { name, frames, copies }) = copied.first() else { return String::new() };
+    let all = if copies == frames { "all packets".to_owned() } else { format!("{copies} of {frames} frames") };
+    let (more, they_have) = match copied.len() - 1 {
+        0 => (String::new(), "it has"),
+        more => (format!(", and most in {}", plural(more as u64, "other direction")), "they have"),
     };
-    format!(" In the direction {}{more}", first.name)
+    format!(" In the direction {name} {all} are copies{more}, so {they_have} no rates.")
 }
 
-/// SAs whose packets a router sends on over the same link.
+/// SAs whose packets a router sends on.
 fn add_forwarded(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     let own = || tap.sas.iter().filter(|sa| sa.copies_are == CopiesAre::SentOn);
     let (mut seen, mut again) = (Seen::default(), 0);
@@ -194,8 +174,8 @@ fn add_forwarded(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     let more = own().count() - 1;
     let more = if more > 0 { format!(" and {}", plural(more as u64, "more SA")) } else { String::new() };
     let evidence = format!(
-        "{again} of {} of {} {} from {} to {}{more} show a packet again: a router sent it on over the link that it came by, back between the same MAC \
-         addresses or in another tunnel. Figures of the SA hold each packet once; rates by direction and totals hold both frames, as the link does.",
+        "{again} of {} of {} {} from {} to {}{more} show a packet again: a router sent it on, back between the same MAC addresses or in another tunnel. \
+         Figures of the SA hold each packet once; rates by direction and totals hold both frames, as the links do.",
         plural(seen.count, "frame"),
         first.key.protocol.title(),
         first.key.spi,

@@ -5,7 +5,7 @@ pub(in crate::analysis::finish) mod goodput;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::copied::is_all_copies;
+use self::copied::shows_others_again;
 use self::goodput::{goodput_bytes, hidden_goodput, shows_packets_twice};
 use super::{carried, padding};
 use crate::analysis::finish::hidden::is_more_than_stray;
@@ -52,7 +52,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
         report.rates.directions.push(row);
         // The verdict on ESP-NULL comes after the bins were filled: their goodput is complete only without such SAs.
         let complete = visible && !carries(tap, &direction, |sa| sa.null.is_some());
-        let bins = direction.bins.iter().filter(|_| !is_all_copies(tap, &direction));
+        let bins = direction.bins.iter().filter(|_| !shows_others_again(tap, &direction));
         for (&bin, sums) in bins {
             let all = tap.on_the_wire(&sums.all, &sums.copies, &sums.again);
             let copies = if tap.copying { sums.copies_goodput_bytes } else { 0 };
@@ -250,7 +250,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let interfaces = tap.stream.interfaces.seen_on(direction.ids.iter().copied());
     // What may have been on the wire once or twice has no rate.
     let doubled = interfaces.count_ones() > 1 && carries(tap, direction, |sa| is_on_interfaces(tap, sa));
-    let doubtful = doubled || is_all_copies(tap, direction) || tap.decapsulated.doubts(&direction.again);
+    let doubtful = doubled || shows_others_again(tap, direction) || tap.decapsulated.doubts(&direction.again);
     let stepped = tap.clock.stepped(&direction.seen, interfaces);
     let ns = tap.clock.duration_ns(&direction.seen, interfaces).filter(|_| !doubtful);
     let sums = &direction.sums;

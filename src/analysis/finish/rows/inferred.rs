@@ -57,7 +57,7 @@ impl Sized {
         Self {
             outer_bytes: key.outer_bytes,
             fragments: key.fragments,
-            packets: sa.packets_of(cell),
+            packets: sa.counted(cell).0,
             first: cell.seen.ends().map(|ends| ends.first),
         }
     }

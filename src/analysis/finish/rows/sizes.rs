@@ -72,20 +72,21 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     for (key, cell) in tap.sizes.visible.iter() {
         if let Some((row_key, parts)) = visible_row(tap, key) {
             let way = (path_direction(tap, key.path), key.fragments);
-            rows.entry(row_key).or_default().add(tap, cell, key.outer_bytes, way, parts);
+            rows.entry(row_key).or_default().add(tap, (path_sa(tap, key.path), cell), key.outer_bytes, way, parts);
         }
     }
     for (key, cell) in tap.sizes.decrypted.iter() {
         if let Some((row_key, parts)) = decrypted_row(tap, key) {
             let row = rows.entry(row_key).or_default();
-            row.add(tap, cell, key.outer_bytes, (path_direction(tap, key.path), 1), parts);
+            let way = (path_direction(tap, key.path), 1);
+            row.add(tap, (path_sa(tap, key.path), cell), key.outer_bytes, way, parts);
             row.decrypted = true;
         }
     }
     for (key, cell) in null_cells(tap) {
         if let Some((row_key, parts)) = null_row(tap, key) {
             let way = (key.direction, key.fragments);
-            rows.entry(row_key).or_default().add(tap, cell, key.outer_bytes, way, parts);
+            rows.entry(row_key).or_default().add(tap, (key.sa, cell), key.outer_bytes, way, parts);
         }
     }
     let mut paces: BTreeMap<(String, Option<Name>, String), (u64, Seen)> = BTreeMap::new();
@@ -105,17 +106,18 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     // An AH around ESP-NULL hides nothing.
     let hides = |sa: &SaView<'_>| {
         let packets = sized.get(&sa.id).map_or(0, |sum| sum.packets);
-        sa.null.is_none() && (sa.key.protocol != Protocol::Ah || packets < sa.state.seen.count)
+        sa.null.is_none()
+            && (sa.key.protocol != Protocol::Ah || packets < sa.state.seen.count.saturating_sub(sa.left_out().frames))
     };
     for (key, cell) in tap.sizes.opaque.iter() {
         let own = tap.place(key.sa).and_then(|at| Some((at, tap.sas.get(at)?)));
         if let Some((at, sa)) = own.filter(|(_, sa)| hides(sa)) {
-            *outer.entry((at, u64::from(key.outer_bytes))).or_default() += sa.packets_of(cell);
+            *outer.entry((at, u64::from(key.outer_bytes))).or_default() += sa.counted(cell).0;
         }
     }
     for (at, sa) in tap.sas.iter().enumerate() {
         for (key, cell) in sa.flow_sizes.iter().flat_map(|cells| cells.iter()) {
-            *outer.entry((at, u64::from(key.outer_bytes))).or_default() += sa.packets_of(cell);
+            *outer.entry((at, u64::from(key.outer_bytes))).or_default() += sa.counted(cell).0;
         }
     }
     report.outer_sizes.extend(outer.into_iter().filter(|(_, frames)| *frames > 0).filter_map(
@@ -124,6 +126,11 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
             Some(OuterSize { tap: tap.name.clone(), sa, outer_bytes, frames })
         },
     ));
+}
+
+/// The outermost SA of the packets of a path, or [`NONE`].
+fn path_sa(tap: &Tap<'_>, path: u32) -> u32 {
+    tap.stream.tables.paths.get(path).map_or(NONE, |path| path.sa)
 }
 
 /// The direction of the packets of a path.
@@ -287,10 +294,17 @@ impl IntegerParts {
 }
 
 impl Row {
-    /// Adds packets of one size. The last two numbers: their direction, and the frames (fragments) of each packet.
-    fn add(&mut self, tap: &Tap<'_>, cell: &Cell, outer_bytes: u32, (way, frames): (u32, u32), parts: IntegerParts) {
+    /// Adds packets of one size of an SA. The last two numbers: their direction, and the frames (fragments) of each packet.
+    fn add(
+        &mut self,
+        tap: &Tap<'_>,
+        (sa, cell): (u32, &Cell),
+        outer_bytes: u32,
+        (way, frames): (u32, u32),
+        parts: IntegerParts,
+    ) {
         let trailer = padding::trailer(tap, way) * u64::from(frames);
-        let (frames, l1_bytes) = tap.counted(cell);
+        let (frames, l1_bytes) = tap.counted_of(sa, cell);
         self.interfaces |= tap.stream.interfaces.seen_on([way]);
         let l1_bytes = l1_bytes.saturating_sub(trailer.saturating_mul(frames));
         let outer = u64::from(outer_bytes);

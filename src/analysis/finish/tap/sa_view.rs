@@ -99,9 +99,9 @@ impl<'a> SaView<'a> {
         self.copies_are.left_out(self.state)
     }
 
-    /// Packets of one of its sizes, without these.
-    pub(crate) fn packets_of(&self, cell: &Cell) -> u64 {
-        cell.seen.count.saturating_sub(if self.copies_are == CopiesAre::Open { 0 } else { cell.copies })
+    /// Packets of one of its sizes without these, and their layer 1 octets.
+    pub(crate) fn counted(&self, cell: &Cell) -> (u64, u64) {
+        if self.copies_are == CopiesAre::Open { (cell.seen.count, cell.l1_bytes) } else { cell.without_copies() }
     }
 
     /// Whether the sizes of some of its packets are not known, because of how their fragments fit together or what they show.

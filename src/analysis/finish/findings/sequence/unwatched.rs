@@ -3,6 +3,7 @@
 
 use super::super::{SaView, Tap, plural};
 use crate::analysis::limits::RESTART_FALL;
+use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::sequence::history::Skipped;
 use crate::model::report::{Capture, Finding};
 
@@ -10,7 +11,9 @@ use crate::model::report::{Capture, Finding};
 pub(super) struct Unwatched {
     lost: u64,
     in_holes: u64,
-    /// Whether the time of a hole has no room for the other numbers of a gap around it.
+    /// Of these, how many the SA would have sent at the pace that was seen; nothing where all of them fit it.
+    at_pace: Option<u64>,
+    /// Whether the link cannot have carried all numbers of a gap in the hole in it.
     is_bounded: bool,
     /// Packets that the capturing host says it dropped, of all traffic.
     dropped: u64,
@@ -20,6 +23,10 @@ pub(super) struct Unwatched {
     leapt: u64,
 }
 
+/// The bit rate of a link of which none is given: no faster one carries an SA.
+const FASTEST_LINK_BPS: u64 = 100_000_000_000;
+/// Octets on layer 1 of the shortest Ethernet frame.
+const SHORTEST: i128 = 84;
 /// Times the rate of an SA that packets may have had which were lost at once.
 const FASTER: i128 = 10;
 /// Packets that a sender makes at once of what it is given: 64 KiB in segments of 1,448 bytes. They follow each other by a microsecond or more.
@@ -32,44 +39,71 @@ pub(super) struct HoleSpan {
     times: (i64, i64),
     /// Whether the file before it was cut or damaged. Then frames are missing, even where the pause between the files is short.
     is_cut: bool,
+    /// The bit rate of the link.
+    link_bps: u64,
+}
+
+/// How many of the missing numbers of a gap may have passed in a hole.
+#[derive(Clone, Copy, Default)]
+struct Room {
+    /// As many as the link may carry.
+    most: u64,
+    /// As many as the SA is known to send, but somewhat faster or at once.
+    likely: u64,
+    /// As many as it is known to send in that time.
+    at_pace: u64,
+}
+
+impl Room {
+    fn join(self, other: Self, missing: u64) -> Self {
+        let sum = |one: u64, other: u64| one.saturating_add(other).min(missing);
+        let Self { most, likely, at_pace } = other;
+        Self { most: sum(self.most, most), likely: sum(self.likely, likely), at_pace: sum(self.at_pace, at_pace) }
+    }
 }
 
 impl HoleSpan {
     /// The holes of a tap that were found, and those behind files that are not complete.
-    pub(super) fn of(findings: &[Finding], tap: &Tap<'_>, captures: &[Capture]) -> Vec<Self> {
+    pub(super) fn of(findings: &[Finding], tap: &Tap<'_>, captures: &[Capture], settings: &Settings) -> Vec<Self> {
+        let link_bps = settings.link_rate_bps.unwrap_or(FASTEST_LINK_BPS);
         let own = findings.iter().filter(|finding| finding.code == "capture-hole" && finding.tap == tap.name);
         let span = |finding: &Finding| {
             let captures = (finding.first_frame?.capture, finding.last_frame?.capture);
-            Some(Self { captures, times: (finding.first_ns?, finding.last_ns?), is_cut: false })
+            Some(Self { captures, times: (finding.first_ns?, finding.last_ns?), is_cut: false, link_bps })
         };
         let pairs = tap.captures.iter().copied().zip(tap.captures.iter().skip(1).copied());
         let behind = pairs.filter_map(|(own, next)| {
             let (cut, after) = (captures.get(own as usize)?, captures.get(next as usize)?);
             let times = (cut.last_ns?, after.first_ns?);
-            (!cut.complete && times.0 <= times.1).then_some(Self { captures: (own, next), times, is_cut: true })
+            let span = Self { captures: (own, next), times, is_cut: true, link_bps };
+            (!cut.complete && times.0 <= times.1).then_some(span)
         });
         own.filter_map(span).chain(behind).collect()
     }
 
     /// How many of the `missing` numbers of a gap may have passed while the capture had a hole. The SA is known to send `packets` in `ns` nanoseconds at
-    /// its fastest. All of them may, where the hole lasts for most of the gap.
-    fn room(&self, gap: &Skipped, missing: u64, (packets, ns): (u64, i64), tap: &Tap<'_>) -> u64 {
+    /// its fastest. All of them, where the hole lasts for most of the gap.
+    fn room(&self, gap: &Skipped, missing: u64, (packets, ns): (u64, i64), tap: &Tap<'_>) -> Room {
         let (before, after) = (tap.frame(gap.before.pos).capture, tap.frame(gap.after.pos).capture);
         if !(before <= self.captures.0 && self.captures.1 <= after) {
-            return 0;
+            return Room::default();
         }
         let lasts = gap.after.time.since(gap.before.time).unwrap_or(i64::MAX);
         let hole = self.times.1.saturating_sub(self.times.0);
         if hole >= lasts / 2 {
-            return missing;
+            return Room { most: missing, likely: missing, at_pace: missing };
         }
         if !self.is_cut {
-            return 0;
+            return Room::default();
         }
         let hole = i128::from(hole.max(0));
-        let at_pace = i128::from(packets).saturating_mul(hole).saturating_mul(FASTER) / i128::from(ns.max(1));
+        let sent =
+            |faster: i128| i128::from(packets).saturating_mul(hole).saturating_mul(faster) / i128::from(ns.max(1));
         let at_once = AT_ONCE.min(hole / APART_NS);
-        u64::try_from(at_pace.max(at_once).max(1)).unwrap_or(u64::MAX).min(missing)
+        let carried = i128::from(self.link_bps).saturating_mul(hole) / (SHORTEST * 8 * 1_000_000_000);
+        let [most, likely, at_pace] = [carried, sent(FASTER).max(at_once), sent(1)]
+            .map(|packets| u64::try_from(packets.max(1)).unwrap_or(u64::MAX).min(missing));
+        Room { most, likely: likely.min(most), at_pace: at_pace.min(most) }
     }
 }
 
@@ -98,12 +132,13 @@ impl Unwatched {
         };
         let lasted = tap.clock.duration_ns(&sa.state.seen, tap.interfaces_of(sa.state.directions.first()));
         let pace = fastest(tap, sa, lasted);
-        let unseen = |gap: &Skipped| {
+        let room = |gap: &Skipped| {
             let missing = missing(gap);
-            holes.iter().map(|hole| hole.room(gap, missing, pace, tap)).sum::<u64>().min(missing)
+            let rooms = holes.iter().map(|hole| hole.room(gap, missing, pace, tap));
+            rooms.fold(Room::default(), |all, room| all.join(room, missing))
         };
-        let in_holes = gaps.iter().map(unseen).sum::<u64>().min(lost);
-        let is_bounded = gaps.iter().any(|gap| (1..missing(gap)).contains(&unseen(gap)));
+        let all = gaps.iter().fold(Room::default(), |all, gap| all.join(room(gap), lost));
+        let is_bounded = gaps.iter().any(|gap| (1..missing(gap)).contains(&room(gap).most));
         let is_leap = |gap: &&Skipped| {
             let room = gap.after.time.since(gap.before.time).zip(lasted).map(|(pause, lasted)| {
                 // At the rate of the time beside the leap.
@@ -113,7 +148,7 @@ impl Unwatched {
             missing(gap) > RESTART_FALL.unsigned_abs().into()
                 && room.is_some_and(|room| i128::from(missing(gap)) > room)
         };
-        let leapt = gaps.iter().filter(is_leap).map(|gap| missing(gap) - unseen(gap)).sum::<u64>();
+        let leapt = gaps.iter().filter(is_leap).map(|gap| missing(gap) - room(gap).most).sum::<u64>();
         // Whoever rotates files counts on in the next one.
         let drops =
             |capture: &Capture| capture.interfaces.iter().filter_map(|own| own.drops).fold(0, u64::saturating_add);
@@ -124,11 +159,12 @@ impl Unwatched {
             cut_short.filter(|(id, _)| **id < u64::BITS && directions >> **id & 1 == 1).map(|(_, cut)| cut.unnumbered);
         Self {
             lost,
-            in_holes,
+            in_holes: all.most,
+            at_pace: (all.likely < all.most).then_some(all.at_pace),
             is_bounded,
             dropped: own.map(drops).max().unwrap_or(0),
             cut: cut.sum::<u64>() + unread,
-            leapt: leapt.min(lost - in_holes),
+            leapt: leapt.min(lost - all.most),
         }
     }
 
@@ -152,15 +188,24 @@ impl Unwatched {
     pub(super) fn said(&self) -> String {
         let mut said = String::new();
         if self.in_holes > 0 {
-            let (are, more) = match self.is_bounded {
-                true => ("may be", ": its time has no room for more"),
-                false if self.in_holes == 1 => ("is", ""),
-                false => ("are", ""),
+            let are = match (self.at_pace.is_some() || self.is_bounded, self.in_holes) {
+                (true, _) => "may be",
+                (false, 1) => "is",
+                (false, _) => "are",
             };
             said = format!(
-                " {} of them {are} missing in a hole between two files, or in the rest of one that is cut{more}.",
+                " {} of them {are} missing in a hole between two files, or in the rest of one that is cut.",
                 self.in_holes
             );
+            if let Some(packets) = self.at_pace {
+                let packets = plural(packets, "packet");
+                said.push_str(&format!(
+                    " At the highest rate of the SA that was seen, its time has room for about {packets}: the others were sent faster, or lost."
+                ));
+            }
+            if self.is_bounded {
+                said.push_str(" The link cannot carry more in its time.");
+            }
         }
         if self.leapt > 0 {
             said.push_str(&format!(

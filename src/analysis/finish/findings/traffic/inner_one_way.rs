@@ -1,6 +1,6 @@
 //! Traffic inside tunnels without an answer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ENOUGH, named};
 use crate::analysis::finish::findings::{Draft, SaView, Tap, plural};
@@ -30,14 +30,14 @@ pub(super) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         inner().filter(|(_, key)| is_answered(key)).filter_map(|(id, _)| ends(id)).collect();
     let [mut asking, mut needs_none, mut elsewhere] =
         [Unanswered::default(), Unanswered::default(), Unanswered::default()];
-    let receivers = receivers(tap);
+    let shown = Shown::of(tap);
     for (id, key) in inner().filter(|(_, key)| !is_answered(key)) {
         let Some(flow) = tap.stream.flows.get(id).filter(|flow| flow.count >= ENOUGH) else { continue };
         // Logs, traps, flow exports and media need no answer; TCP does.
         let is_told = !carrier(id).is_some_and(|carrier| carrier.shows_tcp())
             && ends(id).is_some_and(|ends| answered.contains(&ends));
         let own = match ends(id) {
-            Some((src, _)) if !tap.sas.is_empty() && !receivers.contains(&src) => &mut elsewhere,
+            Some(ends) if !tap.sas.is_empty() && !shown.goes_back(ends) => &mut elsewhere,
             _ if is_told => &mut needs_none,
             _ => &mut asking,
         };
@@ -48,17 +48,53 @@ pub(super) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     findings.extend(found.into_iter().filter(|(own, _)| !own.flows.is_empty()).map(|(own, is)| finding(tap, own, is)));
 }
 
-/// Outer addresses that packets at this tap are sent to, IKE included: the way to them passes it.
-fn receivers(tap: &Tap<'_>) -> BTreeSet<Address> {
-    let tables = &tap.stream.tables;
-    let in_clear = tables.flows.iter().filter(|(_, key)| !key.inner).map(|(_, key)| key.dst);
-    let tunnels = tables.paths.iter().filter_map(|(_, path)| tables.pair_of(path)).map(|(_, dst)| dst);
-    let others = tables.directions.iter().filter_map(|(_, key)| match key {
-        DirectionKey::Ip(_, dst) => Some(*dst),
-        _ => None,
-    });
-    let ike = tap.stream.notices.ike_ways.keys().map(|(_, dst)| *dst);
-    in_clear.chain(tunnels).chain(others).chain(ike).chain(tap.sas.iter().map(|sa| sa.key.dst)).collect()
+/// From which MAC address to which.
+type Way = ([u8; 6], [u8; 6]);
+
+/// What a tap shows of the ways back to gateways.
+struct Shown {
+    /// Outer addresses that packets are sent to, IKE included.
+    receivers: BTreeSet<Address>,
+    /// MAC addresses that frames are sent to, with those that send them.
+    links: BTreeMap<[u8; 6], BTreeSet<[u8; 6]>>,
+    /// From which MAC address to which the packets between the ends of a tunnel go.
+    ways: BTreeMap<(Address, Address), BTreeSet<Way>>,
+}
+
+impl Shown {
+    fn of(tap: &Tap<'_>) -> Self {
+        let tables = &tap.stream.tables;
+        let mut own = Self { receivers: BTreeSet::new(), links: BTreeMap::new(), ways: BTreeMap::new() };
+        for (_, key) in tables.directions.iter() {
+            match *key {
+                DirectionKey::Mac(from, to) if from != to => drop(own.links.entry(to).or_default().insert(from)),
+                DirectionKey::Ip(_, dst) => drop(own.receivers.insert(dst)),
+                DirectionKey::Mac(..) | DirectionKey::Unknown | DirectionKey::Other => {}
+            }
+        }
+        for (_, path) in tables.paths.iter() {
+            let Some(ends) = tables.pair_of(path) else { continue };
+            own.receivers.insert(ends.1);
+            if let Some(&DirectionKey::Mac(from, to)) = tables.directions.get(path.direction) {
+                own.ways.entry(ends).or_default().insert((from, to));
+            }
+        }
+        own.receivers.extend(tables.flows.iter().filter(|(_, key)| !key.inner).map(|(_, key)| key.dst));
+        own.receivers.extend(tap.stream.notices.ike_ways.keys().map(|(_, dst)| *dst));
+        own.receivers.extend(tap.sas.iter().map(|sa| sa.key.dst));
+        own
+    }
+
+    /// Whether anything is sent to the near end of a tunnel, by its IP address or by the MAC address that its packets come from: the way back passes
+    /// this tap. What a mirror shows of the same packets before that, on another link, does not count.
+    fn goes_back(&self, ends: (Address, Address)) -> bool {
+        let sends_back = |ways: &BTreeSet<Way>| {
+            let back = ways.iter().filter_map(|(own, _)| Some((own, self.links.get(own)?)));
+            back.flat_map(|(own, senders)| senders.iter().map(move |from| (*from, *own)))
+                .any(|way| !ways.contains(&way))
+        };
+        self.receivers.contains(&ends.0) || self.ways.get(&ends).is_some_and(sends_back)
+    }
 }
 
 /// What is known of the answers to packets inside a tunnel.
@@ -68,14 +104,14 @@ enum Answer {
     Due,
     /// Packets without connection in a tunnel through which others are answered.
     NotNeeded,
-    /// Nothing at this tap is sent to the near end of the tunnel.
+    /// Nothing at this tap is sent to the near end of the tunnel, nor to its MAC address.
     Elsewhere,
 }
 
 fn finding(tap: &Tap<'_>, Unanswered { flows, seen }: Unanswered, answer: Answer) -> Finding {
     let counters = match (answer, sas_answer(tap)) {
         (Answer::Elsewhere, _) => {
-            " At this TAP no IPsec, IKE or traffic in clear goes to the gateway that they come from: the answers may take another way."
+            " At this TAP nothing is sent to the gateway that they come from, by its IP or MAC address: the answers may take another way."
         }
         (_, Answers::None) if tap.sas.is_empty() => "",
         (_, Answers::None) => " In the words of a router's counters, one side encrypts, never decrypts.",

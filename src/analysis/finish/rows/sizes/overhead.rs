@@ -29,27 +29,26 @@ impl OverheadSum {
 pub(crate) fn overheads(tap: &Tap<'_>) -> BTreeMap<u32, OverheadSum> {
     let mut sums: BTreeMap<u32, OverheadSum> = BTreeMap::new();
     for (key, cell) in tap.sizes.visible.iter() {
-        let (packets, _) = tap.counted(cell);
         if let Some(path) = tap.stream.tables.paths.get(key.path)
             && path.sa != NONE
-            && packets > 0
+            && let (packets @ 1.., _) = tap.counted_of(path.sa, cell)
         {
             let overhead = i64::from(key.outer_bytes) - i64::from(key.inner_bytes);
             sums.entry(path.sa).or_default().add(overhead, packets);
         }
     }
     for (key, cell) in tap.sizes.decrypted.iter() {
-        let (packets, _) = tap.counted(cell);
         let owner = tap.stream.tables.paths.get(key.path).map_or(NONE, |path| path.sa);
         let around = BTreeSet::from([owner, key.sa, key.innermost]);
-        for sa in around.into_iter().filter(|&sa| sa != NONE && packets > 0) {
+        let counted = |&sa: &u32| Some((sa, tap.counted_of(sa, cell).0)).filter(|own| own.0 != NONE && own.1 > 0);
+        for (sa, packets) in around.iter().filter_map(counted) {
             let sum = sums.entry(sa).or_default();
             sum.add(i64::from(key.outer_bytes) - i64::from(key.inner_bytes), packets);
             sum.decrypted = true;
         }
     }
     for (key, cell) in null_cells(tap) {
-        let (packets, _) = tap.counted(cell);
+        let (packets, _) = tap.counted_of(key.sa, cell);
         if packets > 0 {
             let overhead = i64::from(key.outer_bytes) - i64::from(key.inner_bytes);
             sums.entry(key.sa).or_default().add(overhead, packets);

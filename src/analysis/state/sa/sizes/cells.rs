@@ -22,6 +22,11 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
+    /// Packets that are no copies, and their layer 1 octets.
+    pub(crate) const fn without_copies(&self) -> (u64, u64) {
+        (self.seen.count.saturating_sub(self.copies), self.l1_bytes.saturating_sub(self.copies_l1_bytes))
+    }
+
     #[inline]
     fn add(&mut self, o: &Observation) {
         self.seen.add(o.pos, o.time);

@@ -100,6 +100,18 @@ impl Pattern {
         rounds.saturating_mul(OFTEN) > second
     }
 
+    /// How many copies packets have at most, but for a tenth of those that have any; of many about twice as many as on average.
+    pub(crate) fn most_copies(&self) -> u64 {
+        let [second, third, more @ ..] = self.places;
+        let more: u64 = more.iter().sum();
+        let is_common = |frames: u64| frames.saturating_mul(10) > second;
+        match (is_common(third), is_common(more)) {
+            (_, true) => 2 + more.div_ceil(second.max(1)).saturating_mul(2),
+            (true, false) => 2,
+            (false, false) => 1,
+        }
+    }
+
     /// Whether there are too few clusters to tell whether the same packets come again.
     pub(crate) const fn is_short(&self) -> bool {
         let [second, ..] = self.places;
