@@ -133,7 +133,8 @@ fn meant(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> Opti
     }
     let (peer, _) = entry.peers.first()?;
     let plain = |name: &&str| router.interfaces.get(*name).is_some_and(|one| one.tunnel_source.is_none());
-    let routed = || leaving::exit(router, &Net::host(*peer)).filter(plain);
+    // An old map without a counterpart may be left on no interface.
+    let routed = || theirs.and_then(|_| leaving::exit(router, &Net::host(*peer))).filter(plain);
     let name = toward(router, *peer).map(String::as_str).or_else(routed)?;
     Some((name.to_owned(), format!("the peer {peer} is reached over it")))
 }
@@ -249,7 +250,9 @@ fn passed_by<'r>(router: &'r Router, own: &MapEntry, theirs: &MapEntry, carrier:
 
 /// Whether all packets that an entry's list selects come in on an interface.
 fn comes_in(router: &Router, own: &MapEntry, carrier: &str) -> bool {
-    let inside = |net: &Net| !net.is_any() && leaving::exit(router, net) == Some(carrier);
+    // What the router itself sends comes in on no interface.
+    let own_host = |net: &Net| net.as_host().is_some_and(|host| router.addresses().any(|own| own == host));
+    let inside = |net: &Net| !net.is_any() && !own_host(net) && leaving::exit(router, net) == Some(carrier);
     lines(router, own).is_some_and(|lines| lines.iter().all(|(line, _)| inside(&line.src)))
 }
 

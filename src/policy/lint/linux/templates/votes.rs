@@ -55,18 +55,27 @@ pub(super) fn count(
     }
     values.extend(of_templates);
     let symmetric = address || matches!(attribute, Attribute::Protocol | Attribute::Mode | Attribute::Spi);
-    for other in hosts.iter().enumerate().filter(|(number, _)| *number != at && symmetric).map(|(_, other)| other) {
-        let same_spi = |one: &&Entry<Installed>| one.now.spi == sa.spi && !sa.spi.is_zero();
-        for state in other.states.iter().filter(same_spi) {
-            if address {
-                values.extend([shown(state.now.src), shown(state.now.dst)]);
-            } else {
-                values.push(had(&state.now, attribute));
-            }
-        }
+    if symmetric {
+        values.extend(
+            hosts
+                .iter()
+                .enumerate()
+                .filter(|(number, _)| *number != at)
+                .flat_map(|(_, other)| answers(other, sa, attribute)),
+        );
     }
     let count = |value: &str| values.iter().filter(|one| *one == value).count();
     (count(ask), count(have))
+}
+
+/// What another host's states with the SPI of a state have.
+fn answers(other: &Host<'_>, sa: &Installed, attribute: Attribute) -> Vec<String> {
+    let same_spi = |one: &&Entry<Installed>| one.now.spi == sa.spi && !sa.spi.is_zero();
+    let states = other.states.iter().filter(same_spi).map(|one| &one.now);
+    match attribute {
+        Attribute::Src | Attribute::Dst => states.flat_map(|one| [shown(one.src), shown(one.dst)]).collect(),
+        _ => states.map(|one| had(one, attribute)).collect(),
+    }
 }
 
 /// Whether another host has the state with the same ends, SPI and protocol, and its policies have that tunnel, if it has any.
