@@ -10,7 +10,7 @@ use crate::policy::facts::router::Way;
 use crate::policy::facts::slip::slip;
 use crate::policy::facts::stated::{Basis, Stated};
 use crate::policy::lint::{Facing, blame, linux, rekeyed};
-use crate::policy::lint::{agree, one_des_key, part_of};
+use crate::policy::lint::{agree, fits, one_des_key, part_of};
 use crate::policy::{Cite, Mode, Problem, Secret, View, fix};
 use crate::transform::{Esp, Suite};
 
@@ -249,21 +249,29 @@ pub(super) fn key_problem(
     let differ = |a: &Option<Secret>, b: &Option<Secret>| a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a.differs(b));
     let mut which = Vec::new();
     let des = [out, inward].iter().all(|one| one.words.contains("des"));
-    if differ(&out.cipher, &inward.cipher) && !(des && one_des_key(&out.cipher, &inward.cipher)) {
+    let ciphers = differ(&out.cipher, &inward.cipher) && !(des && one_des_key(&out.cipher, &inward.cipher));
+    if ciphers {
         which.push("encryption keys");
     }
-    if differ(&out.authenticator, &inward.authenticator) {
+    let authenticators = differ(&out.authenticator, &inward.authenticator);
+    if authenticators {
         which.push("authentication keys");
     }
     if which.is_empty() {
         return None;
     }
     let (from, to) = (view.name(out.router), view.name(inward.router));
-    let what = if !out.used && !inward.used {
+    let misfit = misfit(out, inward, [ciphers, authenticators]);
+    let [odd, other] = if misfit.as_ref().is_some_and(|(sender, _)| *sender) { [out, inward] } else { [inward, out] };
+    let shorter = |a: &Option<Secret>, b: &Option<Secret>| bits_of(a).zip(bits_of(b)).is_some_and(|(a, b)| a < b);
+    let short = shorter(&odd.cipher, &other.cipher) || shorter(&odd.authenticator, &other.authenticator);
+    let what = if misfit.is_some() && odd.basis == Basis::Manual && short {
+        format!("{} cannot use a key that is too short", view.name(odd.router))
+    } else if !out.used && !inward.used {
         format!("Neither end uses it, because the transform set has no {}", protocol.title())
     } else if out.spi != inward.spi {
         format!("Once the SPIs agree, {to} would still not get what {from} sends")
-    } else if differ(&out.authenticator, &inward.authenticator) || protocol == Protocol::Ah {
+    } else if authenticators || protocol == Protocol::Ah {
         format!(
             "{to} finds the SA and drops every packet, because its integrity check fails; on the wire everything looks right"
         )
@@ -285,7 +293,40 @@ pub(super) fn key_problem(
     // Of two numbers, the receiver takes the sender's where no lines are known for the sender.
     let spi = if at_sender.is_empty() { out.spi } else { inward.spi };
     let at_receiver = fix::retyped(view, inward, inward.spi, spi);
-    Some(blame::one_key(problem, [(from, at_sender), (to, at_receiver)]))
+    Some(match misfit {
+        Some((true, because)) => blame::decided(problem, from, &because, at_sender),
+        Some((false, because)) => blame::decided(problem, to, &because, at_receiver),
+        None => blame::one_key(problem, [(from, at_sender), (to, at_receiver)]),
+    })
+}
+
+fn bits_of(key: &Option<Secret>) -> Option<u32> {
+    key.as_ref()?.bits()
+}
+
+/// Where each key that differs has at the same end a length that is none of its algorithm, and not at the other: whether that is the
+/// sender, and why. Such a key is right at neither end.
+fn misfit(out: &Stated, inward: &Stated, [ciphers, authenticators]: [bool; 2]) -> Option<(bool, String)> {
+    let mut found: Option<(bool, String)> = None;
+    for (cipher, named) in [(true, "encryption"), (false, "authentication")] {
+        if !(if cipher { ciphers } else { authenticators }) {
+            continue;
+        }
+        let bits = |one: &Stated| bits_of(if cipher { &one.cipher } else { &one.authenticator });
+        let takes = |one: &Stated| fits(&one.suite?, one.protocol, cipher, bits(one)?);
+        let sender = match (takes(out)?, takes(inward)?) {
+            (false, true) => true,
+            (true, false) => false,
+            _ => return None,
+        };
+        if found.as_ref().is_some_and(|(first, _)| *first != sender) {
+            return None;
+        }
+        let length = bits(if sender { out } else { inward })?;
+        let because = format!("its {named} key has {length} bits, which is no key length of its algorithm");
+        found = found.or(Some((sender, because)));
+    }
+    found
 }
 
 fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Problem> {

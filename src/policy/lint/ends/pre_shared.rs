@@ -15,7 +15,7 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
         let (Some(entry), Some(far)) = (view.entry(here.0, here.1), view.entry(there.0, there.1)) else { continue };
         let second = [here, there].iter().any(|at| super::ike::version(view, *at) == Some(2));
         if entry.keying == Keying::Ike && far.keying == Keying::Ike && !second {
-            let found = missing(view, here.0, entry, there.0);
+            let found = missing(view, here.0, entry, there);
             problems.extend(found.filter(|new| problems.iter().all(|old| old.subject != new.subject)));
         }
     }
@@ -38,10 +38,14 @@ pub(super) fn line_for(router: &Router, peer: Address) -> Option<String> {
     (lacks && !covered).then(|| format!("crypto isakmp key <KEY> address {peer}"))
 }
 
-fn missing(view: &View<'_>, at: usize, entry: &MapEntry, other: usize) -> Option<Problem> {
-    let (router, far) = (view.policies.routers.get(at)?, view.policies.routers.get(other)?);
+fn missing(view: &View<'_>, at: usize, entry: &MapEntry, there: (usize, usize)) -> Option<Problem> {
+    let (router, far) = (view.policies.routers.get(at)?, view.policies.routers.get(there.0)?);
     let covered = |router: &Router, peer| router.ike_keys.iter().any(|key| key.covers.contains(peer));
     if !relies_on_keys(router) || entry.unread.peer || entry.peers.iter().any(|(peer, _)| covered(router, *peer)) {
+        return None;
+    }
+    // The key is for the end that the other router has: the line with the peer is at fault.
+    if view.local(there.0, there.1).is_some_and(|end| covered(router, end)) {
         return None;
     }
     // Where no keys were pasted at all, they may have been left out of the paste.

@@ -38,6 +38,12 @@ impl TwoAddresses<'_> {
         if let Some(why) = self.is_doubled() {
             return Answer::Interface(why);
         }
+        // What a router sends packets over is another router's address.
+        let hops = |router: &Router| router.forwarding.routes.iter().any(|route| route.over == Some(self.named));
+        if self.router(self.at.a.0).is_some_and(hops) {
+            let name = self.view.name(self.at.a.0);
+            return Answer::Naming(format!("{} is the next hop of {name} itself", self.named));
+        }
         let (for_own, for_named) = (self.speaks_for(self.own, self.named), self.speaks_for(self.named, self.own));
         match (for_own, for_named) {
             (Some(why), None) => Answer::Naming(why),
@@ -105,7 +111,9 @@ impl TwoAddresses<'_> {
                 let too = if at == there { "in another entry" } else { "too" };
                 return Some(format!("{name} has {address} for its peer {too}"));
             }
-            if router.ike_keys.iter().any(|key| key.covers.as_host() == Some(address)) {
+            // A key for the address of the line is from the same hand as the line.
+            let one_hand = at == there && address == self.named;
+            if !one_hand && router.ike_keys.iter().any(|key| key.covers.as_host() == Some(address)) {
                 return Some(format!("{name} has a pre-shared key for {address}"));
             }
         }

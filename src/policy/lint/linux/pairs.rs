@@ -159,7 +159,7 @@ fn slipped(view: &View<'_>, hosts: &mut [Host<'_>], out: Place, inward: Place, h
     let host = |place: Place| hosts.get(place.0).map(|host| (host.name, host.router));
     let ((from, from_router), (to, to_router)) = (host(out)?, host(inward)?);
     let decided = match how {
-        Slip::Spi => byte_order(&x, &y),
+        Slip::Spi => in_use(hosts, out, inward).or_else(|| byte_order(&x, &y)),
         Slip::Exchanged => one_way(hosts, out, inward),
         Slip::Protocol => None,
         _ => by_address(hosts, out, inward, how),
@@ -178,8 +178,10 @@ fn slipped(view: &View<'_>, hosts: &mut [Host<'_>], out: Place, inward: Place, h
     let said = match how {
         Slip::Spi => {
             let slipped = slip(y.spi, x.spi).map_or_else(String::new, |what| format!(" (the first is {what})"));
+            // The kernel looks for destination, protocol and SPI, never for the source.
+            let counted = if in_use(hosts, out, inward).is_some() { "XfrmInStateProtoError" } else { "XfrmInNoStates" };
             format!(
-                "{from} sends {protocol} to {to} with SPI {} ({}) from {ends}, and {to} expects {} ({}){slipped}. {to} drops every packet (XfrmInNoStates).",
+                "{from} sends {protocol} to {to} with SPI {} ({}) from {ends}, and {to} expects {} ({}){slipped}. {to} drops every packet ({counted}).",
                 x.spi.0, x.spi, y.spi.0, y.spi
             )
         }
@@ -214,6 +216,15 @@ fn slipped(view: &View<'_>, hosts: &mut [Host<'_>], out: Place, inward: Place, h
         _ => (state.now.src, state.now.dst) = (source.src, source.dst),
     }
     Some(Verdict::corrected(problem, Target::State(place.0, place.1)))
+}
+
+/// The number of the sender is the one of another SA that the receiver has: it takes no second one.
+fn in_use(hosts: &[Host<'_>], out: Place, inward: Place) -> Option<(bool, String)> {
+    let (x, y, host) = (at(hosts, out)?, at(hosts, inward)?, hosts.get(inward.0)?);
+    let others = host.states.iter().enumerate().filter(|(other, _)| *other != inward.1).map(|(_, one)| &one.now);
+    let mut same = others.filter(|one| (one.protocol, one.spi, one.dst) == (x.protocol, x.spi, y.dst));
+    let from = same.next()?.src.map_or_else(String::new, |src| format!(" from {src}"));
+    Some((true, format!("{} has that SPI for its SA{from}, and packets to it are looked up by it alone", host.name)))
 }
 
 /// A number whose octets are reversed has its zeros at the wrong end.

@@ -1,9 +1,11 @@
 //! Selectors of one tunnel: what `out`, `in` and `fwd` select at each of its ends must be the same, with the sides exchanged.
 
+mod lacking;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::super::{Cite, Mode, Problem, Selector, View};
-use super::model::{Entry, Host, Target, Verdict, ends, kernel, main_template};
+use super::model::{Host, Target, Verdict, ends, main_template};
 use super::undecided;
 use crate::model::Address;
 use crate::model::report::Severity;
@@ -44,7 +46,7 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
         for side in &sides {
             wrong(view, hosts, tunnel, side, &agreed, verdicts);
         }
-        lacking(view, hosts, tunnel, &sides, &agreed, verdicts);
+        lacking::judge(view, hosts, tunnel, &sides, &agreed, verdicts);
         undecided::judge(view, hosts, tunnel, &sides, &open, verdicts);
     }
 }
@@ -177,6 +179,8 @@ fn wrong(
         let instead = lacks
             .iter()
             .position(|meant| selector.overlaps(meant) || selector.mirrored() == **meant || one_slip(selector, meant));
+        // Where the host has a policy for the selector already, that one's template is what is wrong.
+        let instead = instead.filter(|at| lacks.get(*at).is_some_and(|meant| !is_there(hosts, side, number, meant)));
         let Some(instead) = instead else { continue };
         let meant = lacks.remove(instead).clone();
         let host = name(hosts, side.host).to_owned();
@@ -216,6 +220,17 @@ fn wrong(
         }
         verdicts.push(Verdict::corrected(problem, Target::Policy(side.host, number)));
     }
+}
+
+/// Whether a host has another policy that selects what one of its policies should, beside which the kernel takes no second one.
+fn is_there(hosts: &[Host<'_>], side: &Side, number: usize, meant: &Selector) -> bool {
+    let wanted = side.written(meant);
+    let Some(host) = hosts.get(side.host) else { return false };
+    let Some(own) = host.policies.get(number).map(|one| &one.now) else { return false };
+    let name = |one: &XfrmPolicy| (one.direction, one.mark, one.if_id, one.main);
+    host.policies.iter().enumerate().any(|(other, one)| {
+        other != number && counts(&one.now) && name(&one.now) == name(own) && one.now.selector.as_ref() == Some(&wanted)
+    })
 }
 
 /// A policy for what arrives that takes more than the peer sends drops no packet of the tunnel.
@@ -262,133 +277,4 @@ pub(super) fn cites(hosts: &[Host<'_>], tunnel: Tunnel, selector: &Selector) -> 
         })
         .map(|(router, one)| (router, one.now.cite.clone()))
         .collect()
-}
-
-/// Selectors that a host lacks in some direction, and nothing there stands in place of them.
-fn lacking(
-    view: &View<'_>,
-    hosts: &mut [Host<'_>],
-    tunnel: Tunnel,
-    before: &[Side],
-    agreed: &BTreeSet<Selector>,
-    verdicts: &mut Vec<Verdict>,
-) {
-    let sides = sides(hosts, tunnel);
-    let hosts_of: BTreeSet<usize> = before.iter().map(|side| side.host).collect();
-    for &at in &hosts_of {
-        for selector in agreed {
-            let missing: Vec<&Side> = before
-                .iter()
-                .filter(|side| side.host == at)
-                .filter(|side| {
-                    !sides.iter().any(|now| now.host == at && now.direction == side.direction && now.covers(selector))
-                })
-                .collect();
-            let router = hosts.get(at).and_then(|host| view.policies.routers.get(host.router));
-            // A function of a script that is called with both networks may make it.
-            let nets = [selector.src.cidr(), selector.dst.cidr()];
-            let cut = router.is_some_and(|one| one.forwarding.cut_policies || one.forwarding.mentions_all(&nets));
-            if !missing.is_empty() && !cut {
-                verdicts.push(absent(view, hosts, tunnel, at, &missing, selector));
-            }
-        }
-    }
-}
-
-fn absent(
-    view: &View<'_>,
-    hosts: &mut [Host<'_>],
-    tunnel: Tunnel,
-    at: usize,
-    missing: &[&Side],
-    selector: &Selector,
-) -> Verdict {
-    let listed: Vec<&str> = missing.iter().map(|side| side.direction.name()).collect();
-    let effects: Vec<&str> = missing
-        .iter()
-        .map(|side| match side.direction {
-            Direction::Out => "packets of the tunnel leave in clear and its states are never used",
-            Direction::In => "decapsulated packets for the host itself are dropped (XfrmInNoPols)",
-            Direction::Fwd => "decapsulated packets are not forwarded but dropped (XfrmInNoPols)",
-        })
-        .collect();
-    let shown = missing.first().map(|side| side.written(selector).to_string()).unwrap_or_default();
-    let host = name(hosts, at).to_owned();
-    let evidence = format!(
-        "{host}: no {} policy selects {shown} for the tunnel between {} and {}: {}.",
-        listed.join(" and no "),
-        tunnel.local,
-        tunnel.remote,
-        effects.join("; ")
-    );
-    let mut problem = Problem::new("config-policy-missing", evidence).about(host);
-    for (router, cite) in cites(hosts, tunnel, selector) {
-        problem = problem.lines(view.policies, router, [&cite]);
-    }
-    let only_in = missing.iter().all(|side| side.direction == Direction::In);
-    let forwards =
-        hosts.get(at).is_some_and(|host| host.policies.iter().any(|one| one.now.direction == Direction::Fwd));
-    if only_in && forwards {
-        problem = problem.severity(Severity::Warning);
-    }
-    let mut targets = Vec::new();
-    for side in missing {
-        let Some(new) = made(hosts, tunnel, side, selector) else { continue };
-        if let Some(host) = hosts.get_mut(at) {
-            host.policies.push(Entry::missing(new));
-            targets.push(Target::Policy(at, host.policies.len() - 1));
-        }
-    }
-    Verdict { problem, targets }
-}
-
-/// The policy that a side lacks: like the host's other ones for the selector, or like the peer's.
-fn made(hosts: &[Host<'_>], tunnel: Tunnel, side: &Side, selector: &Selector) -> Option<XfrmPolicy> {
-    let host = hosts.get(side.host)?;
-    let (local, remote) =
-        if side.host == tunnel.host { (tunnel.local, tunnel.remote) } else { (tunnel.remote, tunnel.local) };
-    let wanted = side.written(selector);
-    let of = |host: &Host<'_>, ends: (Address, Address)| -> Vec<XfrmPolicy> {
-        let mut all: Vec<XfrmPolicy> = host
-            .policies
-            .iter()
-            .map(|one| one.now.clone())
-            .filter(|one| counts(one) && endpoints(one) == Some(ends))
-            .collect();
-        let near =
-            |one: &XfrmPolicy| one.selector.as_ref().is_some_and(|have| *have == wanted || have.mirrored() == wanted);
-        all.sort_by_key(|one| (one.direction == Direction::Out) != (side.direction == Direction::Out) || !near(one));
-        all
-    };
-    let peer = if side.host == tunnel.host { tunnel.peer } else { Some(tunnel.host) };
-    let own = of(host, (local, remote)).into_iter().next();
-    let theirs = || of(hosts.get(peer?)?, (remote, local)).into_iter().next();
-    let from_peer = own.is_none();
-    let model = own.or_else(theirs)?;
-    let same_way = ((model.direction == Direction::Out) == (side.direction == Direction::Out)) != from_peer;
-    let mut new = XfrmPolicy {
-        words: selector_words(&wanted)?,
-        selector: Some(wanted),
-        direction: side.direction,
-        block: false,
-        ..model
-    };
-    for template in &mut new.templates {
-        if !same_way {
-            std::mem::swap(&mut template.src, &mut template.dst);
-            template.spi = None;
-        }
-        let (src, dst) = if side.direction == Direction::Out { (local, remote) } else { (remote, local) };
-        let state = host.states.iter().map(|one| &one.now).find(|sa| {
-            sa.src == Some(src)
-                && sa.dst == Some(dst)
-                && Some(sa.protocol) == template.protocol
-                && sa.mode == template.mode
-        });
-        if let Some(extra) = state.and_then(kernel) {
-            template.reqid = if template.reqid == 0 && same_way { 0 } else { extra.reqid };
-            new.if_id = extra.if_id;
-        }
-    }
-    Some(new)
 }

@@ -1,9 +1,11 @@
 //! Templates of policies against the states of the same host.
 
+mod votes;
+
 use std::collections::BTreeSet;
 
 use super::super::super::{Mode, Net, Problem, View};
-use super::model::{Host, Target, Verdict, effect, ends, kernel, own_net, title};
+use super::model::{Host, Target, Verdict, effect, kernel, own_net, title};
 use crate::model::Address;
 use crate::model::report::Severity;
 use crate::policy::facts::router::Installed;
@@ -162,7 +164,7 @@ fn disagree(
 ) -> Verdict {
     let asked = asked(policy, template, attribute);
     let had = had(sa, attribute);
-    let (for_asked, for_had) = votes(hosts, at, (policy_at, template_at), state_at, attribute, (&asked, &had));
+    let (for_asked, for_had) = votes::count(hosts, at, (policy_at, template_at), state_at, attribute, (&asked, &had));
     let state_wrong = for_asked > for_had;
     let target = if state_wrong { Target::State(at, state_at) } else { Target::Policy(at, policy_at) };
     let name = hosts.get(at).map_or("", |host| host.name);
@@ -255,61 +257,6 @@ fn had(sa: &Installed, attribute: Attribute) -> String {
 
 fn if_id(value: u32) -> String {
     if value == 0 { "none".to_owned() } else { format!("0x{value:x}") }
-}
-
-/// How many other facts have the value that is asked for, and how many the one that the state has: of the same host and peer, and
-/// of the peer's state with the same SPI.
-fn votes(
-    hosts: &[Host<'_>],
-    at: usize,
-    (policy_at, template_at): (usize, usize),
-    state_at: usize,
-    attribute: Attribute,
-    (ask, have): (&str, &str),
-) -> (usize, usize) {
-    let Some(host) = hosts.get(at) else { return (0, 0) };
-    let Some(sa) = host.states.get(state_at).map(|state| &state.now) else { return (0, 0) };
-    let mut values: Vec<String> = Vec::new();
-    let address = matches!(attribute, Attribute::Src | Attribute::Dst);
-    for (number, policy) in host.policies.iter().enumerate() {
-        for (template_number, template) in policy.now.templates.iter().enumerate() {
-            if (number, template_number) == (policy_at, template_at) || !between(&policy.now, template, sa) {
-                continue;
-            }
-            if address {
-                values.extend([shown(template.src), shown(template.dst)]);
-            } else {
-                values.push(asked(&policy.now, template, attribute));
-            }
-        }
-    }
-    for (number, state) in host.states.iter().enumerate() {
-        let same = [state.now.src, state.now.dst].iter().any(|end| *end == sa.src || *end == sa.dst);
-        match (number == state_at || !same, address) {
-            (true, _) => {}
-            (false, true) => values.extend([shown(state.now.src), shown(state.now.dst)]),
-            (false, false) => values.push(had(&state.now, attribute)),
-        }
-    }
-    let symmetric = address || matches!(attribute, Attribute::Protocol | Attribute::Mode | Attribute::Spi);
-    for other in hosts.iter().enumerate().filter(|(number, _)| *number != at && symmetric).map(|(_, other)| other) {
-        let same_spi = |one: &&super::model::Entry<Installed>| one.now.spi == sa.spi && !sa.spi.is_zero();
-        for state in other.states.iter().filter(same_spi) {
-            if address {
-                values.extend([shown(state.now.src), shown(state.now.dst)]);
-            } else {
-                values.push(had(&state.now, attribute));
-            }
-        }
-    }
-    let count = |value: &str| values.iter().filter(|one| *one == value).count();
-    (count(ask), count(have))
-}
-
-/// Whether a template is of the tunnel that a state is of: one end in common is enough where the other may be mistyped.
-fn between(policy: &XfrmPolicy, template: &Template, sa: &Installed) -> bool {
-    ends(policy, template)
-        .is_none_or(|(src, dst)| [src, dst].iter().any(|end| Some(*end) == sa.src || Some(*end) == sa.dst))
 }
 
 fn correct(

@@ -189,6 +189,29 @@ pub(super) fn beside(a: &Tunnels<'_>, b: &Tunnels<'_>, mine: &Selector, theirs: 
     }
 }
 
+/// Why a line that misses the router's own tunnel is wrong.
+pub(super) const MISSES: &str = "its line does not select what its own tunnel interface sends to the other router";
+
+/// Where one of two lines for GRE between two hosts selects what the tunnel of its router sends, and the other does not: the side of the
+/// latter.
+pub(super) fn missing(a: &Tunnels<'_>, b: &Tunnels<'_>, mine: &Selector, theirs: &Selector) -> Option<Side> {
+    let sends = |own: &Tunnels<'_>, far: &Tunnels<'_>, line: &Selector| -> Option<bool> {
+        let (Some(src), Some(dst), "gre" | "47") = (line.src.as_host(), line.dst.as_host(), line.protocol.as_str())
+        else {
+            return None;
+        };
+        // Of a router with its tunnel to the other one it is known.
+        let known = own.iter().any(|tunnel| far.owns(tunnel.destination));
+        let all = || own.between(src, dst).next().is_some();
+        (known || all()).then(all)
+    };
+    match (sends(a, b, mine)?, sends(b, a, theirs)?) {
+        (true, false) => Some(Side::B),
+        (false, true) => Some(Side::A),
+        _ => None,
+    }
+}
+
 /// Whether both routers send the networks of a line through a tunnel.
 pub(in crate::policy::lint) fn into_tunnel(own: &Tunnels<'_>, far: &Tunnels<'_>, line: &Selector) -> bool {
     own.routes(&line.dst) && far.routes(&line.src)

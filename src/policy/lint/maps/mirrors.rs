@@ -7,6 +7,7 @@ use super::gre::Tunnels;
 use crate::policy::facts::router::{Acl, Denied, Router};
 use crate::policy::lint::blame::Side;
 use crate::policy::lint::copies::twin;
+use crate::policy::lint::way::leaving::{Lies, routed};
 use crate::policy::{Cite, Net, Selector, View};
 
 /// Selectors named in an evidence.
@@ -22,6 +23,13 @@ pub(super) struct End<'v> {
     pub(super) name: &'v str,
     pub(super) list: &'v Acl,
     pub(super) peer: Option<crate::model::Address>,
+}
+
+impl End<'_> {
+    /// On which side of the router a network is that it has a static route to.
+    fn lies(&self, net: &Net) -> Option<Lies> {
+        routed(self.router, self.peer?, net)
+    }
 }
 
 /// What to do with a line, and why.
@@ -142,6 +150,9 @@ fn of_two(a: &End<'_>, b: &End<'_>, mine: &Selector, theirs: &Selector) -> Verdi
     if let Some(side) = super::gre::beside(a.tunnels, b.tunnels, mine, theirs) {
         return change(side, Some(super::gre::BECAUSE));
     }
+    if let Some(side) = super::gre::missing(a.tunnels, b.tunnels, mine, theirs) {
+        return change(side, Some(super::gre::MISSES));
+    }
     let netmask = |one: &Selector| [one.src, one.dst].iter().any(Net::is_netmask_for_wildcard);
     match (netmask(mine), netmask(theirs)) {
         (true, false) => return change(Side::A, Some("its line has a netmask where a wildcard mask belongs")),
@@ -186,9 +197,9 @@ fn is_copied(own: &End<'_>, far: &End<'_>, line: &Selector) -> bool {
 
 /// How much of the interfaces and routes of both routers agrees with a line of one of them.
 fn support(own: &End<'_>, far: &End<'_>, line: &Selector) -> usize {
-    let (here, there) = (own.router, far.router);
-    let near = usize::from(here.connects(&line.src)) * 2 + usize::from(there.forwarding.routes_to(&line.src));
-    near + usize::from(there.connects(&line.dst)) * 2 + usize::from(here.forwarding.routes_to(&line.dst))
+    let within = |end: &End<'_>, net: &Net| end.router.connects(net) || end.lies(net) == Some(Lies::Inside);
+    let near = usize::from(within(own, &line.src)) * 2 + usize::from(far.lies(&line.src) == Some(Lies::Outside));
+    near + usize::from(within(far, &line.dst)) * 2 + usize::from(own.lies(&line.dst) == Some(Lies::Outside))
 }
 
 /// The lines of a list that have no mirror image in the other.

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::model::Address;
 use crate::model::report::Severity;
-use crate::policy::facts::router::{Keying, MapEntry, Router};
+use crate::policy::facts::router::{MapEntry, Router};
 use crate::policy::form::order::Chapter;
 use crate::policy::lint::Facing;
-use crate::policy::{Cite, Problem, View, fix};
+use crate::policy::lint::way::leaving;
+use crate::policy::{Cite, Net, Problem, Selector, View, fix};
 
 /// An entry's place: router and entry.
 type Place = (usize, usize);
@@ -21,6 +22,9 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
             found.or_else(|| super::bare::problem(view, here, there))
         })
         .collect();
+    // Entries of one map are on one interface.
+    let mut told: BTreeSet<Option<String>> = BTreeSet::new();
+    problems.retain(|problem| told.insert(problem.subject.clone()));
     for (at, router) in view.policies.routers.iter().enumerate().filter(|(_, router)| configures_interfaces(router)) {
         // A map that does not exist stands on an interface: that line is at fault (`references`).
         let dangling = router.interfaces.values().filter_map(|interface| interface.map.as_ref());
@@ -128,8 +132,11 @@ fn meant(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> Opti
         }
     }
     let (peer, _) = entry.peers.first()?;
-    let name = toward(router, *peer)?;
-    Some((name.clone(), format!("the peer {peer} is reached over it")))
+    let plain = |name: &&str| router.interfaces.get(*name).is_some_and(|one| one.tunnel_source.is_none());
+    // An old map without a counterpart may be left on no interface.
+    let routed = || theirs.and_then(|_| leaving::exit(router, &Net::host(*peer))).filter(plain);
+    let name = toward(router, *peer).map(String::as_str).or_else(routed)?;
+    Some((name.to_owned(), format!("the peer {peer} is reached over it")))
 }
 
 /// The interface that is connected to an address.
@@ -164,43 +171,96 @@ fn idle(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> Probl
     }
 }
 
-/// A map that sits on another interface than the one whose address the peer names.
+/// A map that sits on another interface than the one that its packets leave by.
 pub(in crate::policy::lint) struct Misplaced {
     map: String,
     carrier: String,
     carried: Cite,
     meant: String,
-    named: Address,
+    /// The address of the meant interface that the other router names.
+    named: Option<Address>,
 }
 
-/// Whether the entry `here` sits on the wrong interface, where the entry `there` names an address of another one.
+/// Whether the entry `here` sits on the wrong interface, as the address that the entry `there` names or the routes say.
 pub(in crate::policy::lint) fn misplaced(view: &View<'_>, here: Place, there: Place) -> Option<Misplaced> {
     let (own, theirs) = (view.entry(here.0, here.1)?, view.entry(there.0, there.1)?);
     let router = view.policies.routers.get(here.0)?;
-    if router.map_sources.contains_key(&own.name) || own.keying == Keying::Ike && own.number == 0 {
+    if own.number == 0 {
         return None;
     }
     let carriers = carriers(router, &own.name);
     let [(carrier, carried)] = carriers.as_slice() else { return None };
-    let (named, _) = theirs.peers.first()?;
-    let meant = router.interfaces.keys().find(|name| router.addresses_of(name).contains(named))?;
-    let placed = router.addresses_of(carrier);
-    if meant == *carrier || placed.is_empty() || theirs.peers.iter().any(|(peer, _)| placed.contains(peer)) {
-        return None;
-    }
-    if is_served(router, own, meant) {
-        return None;
-    }
-    // The way to the peer decides: an interface that leads to it is not the wrong one.
-    let far = own.peers.iter().map(|(peer, _)| *peer).chain(view.local(there.0, there.1)).collect::<Vec<_>>();
-    let leads = |name: &String| far.iter().any(|peer| toward(router, *peer) == Some(name));
-    (leads(meant) && !leads(carrier)).then(|| Misplaced {
+    let far: Vec<Address> = own.peers.iter().map(|(peer, _)| *peer).chain(view.local(there.0, there.1)).collect();
+    let named = meant_by(router, own, theirs, carrier);
+    let meant = match named {
+        Some((meant, _)) => decided(router, own, carrier, meant, &far).then_some(meant)?,
+        None => passed_by(router, own, theirs, carrier)?,
+    };
+    Some(Misplaced {
         map: own.name.clone(),
         carrier: (*carrier).clone(),
         carried: (*carried).clone(),
-        meant: meant.clone(),
-        named: *named,
+        meant: meant.to_owned(),
+        named: named.map(|(_, named)| named),
     })
+}
+
+/// The interface without the map whose address the other router's entry has for its peer.
+fn meant_by<'r>(router: &'r Router, own: &MapEntry, theirs: &MapEntry, carrier: &String) -> Option<(&'r str, Address)> {
+    if router.map_sources.contains_key(&own.name) {
+        return None;
+    }
+    let (named, _) = theirs.peers.first()?;
+    let meant = router.interfaces.keys().find(|name| router.addresses_of(name).contains(named))?;
+    let placed = router.addresses_of(carrier);
+    let names_it = placed.is_empty() || theirs.peers.iter().any(|(peer, _)| placed.contains(peer));
+    (meant != carrier && !names_it && !is_served(router, own, meant)).then_some((meant.as_str(), *named))
+}
+
+/// Whether an interface with the address that the peer names is the right one: it leads to the peer and the one with the map does not, or
+/// the packets for the tunnel come in on the latter.
+fn decided(router: &Router, own: &MapEntry, carrier: &str, meant: &str, far: &[Address]) -> bool {
+    let connected =
+        |name: &str| far.iter().any(|peer| toward(router, *peer).is_some_and(|leading| leading.as_str() == name));
+    if connected(carrier) {
+        return false;
+    }
+    let routed = own.peers.first().and_then(|(peer, _)| leaving::exits(router, &Net::host(*peer)));
+    let over = |name: &str| routed.as_ref().is_some_and(|exits| exits.contains(name));
+    let free = router.interfaces.get(meant).is_some_and(|interface| interface.map.is_none());
+    let by_routes = over(meant) && !over(carrier) && !router.forwarding.other_routes;
+    connected(meant) || free && (by_routes || !over(carrier) && comes_in(router, own, carrier))
+}
+
+/// The interface without a map that all packets of an entry leave by, as the routes say, where they come in on the one with the map.
+fn passed_by<'r>(router: &'r Router, own: &MapEntry, theirs: &MapEntry, carrier: &str) -> Option<&'r str> {
+    let placed = router.addresses_of(carrier);
+    let by_source = router.map_sources.contains_key(&own.name);
+    let names_it = !by_source && theirs.peers.iter().any(|(peer, _)| placed.contains(peer));
+    if router.maker.is_some() || router.forwarding.other_routes || names_it || !comes_in(router, own, carrier) {
+        return None;
+    }
+    let (peer, _) = own.peers.first()?;
+    let meant = leaving::exit(router, &Net::host(*peer)).filter(|name| *name != carrier)?;
+    let interface = router.interfaces.get(meant)?;
+    let bare = interface.map.is_none() && interface.tunnel_destination.is_none() && interface.tunnel_source.is_none();
+    let all = lines(router, own)?.iter().all(|(line, _)| leaving::exit(router, &line.dst) == Some(meant));
+    (bare && all).then_some(meant)
+}
+
+/// Whether all packets that an entry's list selects come in on an interface.
+fn comes_in(router: &Router, own: &MapEntry, carrier: &str) -> bool {
+    // What the router itself sends comes in on no interface.
+    let own_host = |net: &Net| net.as_host().is_some_and(|host| router.addresses().any(|own| own == host));
+    let inside = |net: &Net| !net.is_any() && !own_host(net) && leaving::exit(router, net) == Some(carrier);
+    lines(router, own).is_some_and(|lines| lines.iter().all(|(line, _)| inside(&line.src)))
+}
+
+/// The lines of an entry's list, where there are some and all are known.
+fn lines<'r>(router: &'r Router, own: &MapEntry) -> Option<&'r [(Selector, Cite)]> {
+    let (name, _) = own.acl.as_ref()?;
+    let list = router.acls.get(name).filter(|_| router.forwarding.is_sure(name))?;
+    (!list.permits.is_empty()).then_some(list.permits.as_slice())
 }
 
 /// Whether an interface has another map for the peer of an entry, as with two uplinks: an interface carries one map.
@@ -215,10 +275,16 @@ impl Misplaced {
     fn problem(self, view: &View<'_>, here: Place, there: Place) -> Problem {
         let (name, far) = (view.name(here.0), view.name(there.0));
         let Self { map, carrier, carried, meant, named } = self;
-        let evidence = format!(
-            "{name}: crypto map {map} is on interface {carrier}, and the way to {far} is interface {meant}, whose address {named} {far} \
-             has as its peer. The map belongs on {meant}; the peer's line is right."
-        );
+        let evidence = match named {
+            Some(named) => format!(
+                "{name}: crypto map {map} is on interface {carrier}, and the way to {far} is interface {meant}, whose address {named} {far} \
+                 has as its peer. The map belongs on {meant}; the peer's line is right."
+            ),
+            None => format!(
+                "{name}: crypto map {map} is on interface {carrier}, where the packets that it selects come in. They leave by {meant}, the \
+                 way to {far}, which has no crypto map: they are not encrypted. The map belongs on {meant}."
+            ),
+        };
         let peer = view.entry(here.0, here.1).and_then(|entry| entry.peers.first()).map(|(peer, _)| *peer);
         let lines = vec![
             format!("interface {carrier}"),

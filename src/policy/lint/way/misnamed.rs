@@ -5,8 +5,9 @@ use crate::model::report::Severity;
 use crate::policy::facts::router::{MapEntry, Router};
 use crate::policy::lint::ends::renumbered::{TwoAddresses, has_ah, laid, naming};
 use crate::policy::lint::maps::placement::{is_served, misplaced};
+use crate::policy::lint::way::leaving::exit;
 use crate::policy::lint::{Facing, blame, near, tunnels};
-use crate::policy::{Cite, Problem, View, fix, words};
+use crate::policy::{Cite, Net, Problem, View, fix, words};
 
 /// An entry's place: router and entry.
 type Place = (usize, usize);
@@ -127,6 +128,23 @@ pub(in crate::policy::lint) fn misses(view: &View<'_>, here: Place, there: Place
     Some(laid(&question, problem, router, lines))
 }
 
+/// An entry without a counterpart all of whose peers are addresses of its own router.
+pub(in crate::policy::lint) fn own_peer(view: &View<'_>, at: Place) -> Option<Problem> {
+    let (router, entry) = (view.policies.routers.get(at.0)?, view.entry(at.0, at.1)?);
+    let own: Vec<Address> = router.addresses().collect();
+    let (peer, _) = entry.peers.first()?;
+    if entry.unread.peer || !entry.peers.iter().all(|(peer, _)| own.contains(peer)) {
+        return None;
+    }
+    let name = &router.name;
+    let evidence = format!(
+        "{name}: {} has the peer {peer}, which is an address of {name} itself: a router cannot be its own peer.",
+        title(entry)
+    );
+    let cites = entry.peers.iter().map(|(_, cite)| cite);
+    Some(Problem::new("config-peer-mismatch", evidence).about(&**name).lines(view.policies, at.0, cites))
+}
+
 /// The peer names an address that the router has on another interface than the one that the tunnel leaves from. With the source
 /// changed the peer's line is right, and the other way round; a pre-shared key for one of the addresses only says which is meant.
 fn on_another(question: &TwoAddresses<'_>, problem: Problem, by_source: bool, lines: Vec<String>) -> Problem {
@@ -149,11 +167,20 @@ fn on_another(question: &TwoAddresses<'_>, problem: Problem, by_source: bool, li
         (format!("put crypto map {} of {name} on the interface with {named}", entry.name), Vec::new())
     };
     let keys = view.policies.routers.get(at.b.0).filter(|router| !router.forwarding.other_keys);
-    let keyed = keys.is_some_and(|router| {
-        let covered = |one: Address| router.ike_keys.iter().any(|key| key.covers.contains(one));
-        covered(*named) && !covered(*address)
-    });
-    if keyed && !typed.is_empty() {
+    let keyed = keys.is_some_and(|router| keyed_for(router, *named, *address));
+    let keyed_for_own = keys.is_some_and(|router| keyed_for(router, *address, *named));
+    if keyed_for_own {
+        return blame::decided(
+            problem,
+            far,
+            &format!("it has a pre-shared key for {address} and none for {named}"),
+            lines,
+        );
+    }
+    // A tunnel leaves from the interface that leads to the peer, or from a loopback.
+    let leads = !is_loopback
+        && peer.zip(router).is_some_and(|(peer, router)| exit(router, &Net::host(peer)) == Some(interface));
+    if keyed && !typed.is_empty() && !leads {
         let because = format!("{far} has a pre-shared key for {named} and none for {address}");
         return blame::decided(problem, name, &because, typed);
     }
@@ -161,12 +188,21 @@ fn on_another(question: &TwoAddresses<'_>, problem: Problem, by_source: bool, li
     // tunnel between the two leaves from is that tunnel's.
     let theirs = view.entry(at.b.0, at.b.1);
     let is_taken = theirs.is_some_and(|theirs| !served(view, at.a, theirs, at.b).is_empty());
-    let is_likelier =
-        if entry.number == 0 { !interface.starts_with("Loopback") && !is_taken } else { is_loopback && !by_source };
+    let is_likelier = if entry.number == 0 {
+        !interface.starts_with("Loopback") && !is_taken && !leads
+    } else {
+        is_loopback && !by_source
+    };
     if is_likelier {
         return blame::open(problem, name, typed, &format!("give {far} the peer {address} in place of {named}"));
     }
     blame::open(problem, far, lines, &alternative)
+}
+
+/// Whether a router has a pre-shared key for one address and none for another.
+fn keyed_for(router: &Router, address: Address, other: Address) -> bool {
+    let covered = |one: Address| router.ike_keys.iter().any(|key| key.covers.contains(one));
+    covered(address) && !covered(other)
 }
 
 /// Whose address it is that `there` takes for the end of `here`, in words.

@@ -2,6 +2,7 @@
 
 pub(super) mod astray;
 pub(super) mod lan;
+pub(super) mod leaving;
 pub(super) mod misnamed;
 pub(super) mod nat;
 pub(super) mod protected;
