@@ -114,7 +114,9 @@ impl Matcher {
             let open = self.open(at as u32, sa, missing);
             pairs.add(sa, open.is_some());
             pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
-            let reason = self.unsettled(at as u32, sa, missing, &losses, &clock, &left);
+            let reason = self
+                .unsettled(at as u32, sa, missing, &losses, &clock, &left)
+                .or_else(|| self.taken_for_equals(at as u32, sa, &losses));
             let doubted = doubt.is_open(at as u32) || reason.is_some();
             order_lost |= reason.is_some() && sa.is_by_order();
             order_found |= reason.is_none() && sa.matched > 0;

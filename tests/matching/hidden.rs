@@ -3,6 +3,7 @@
 
 mod fragments;
 mod gateways;
+mod heartbeats;
 mod polls;
 mod strangers;
 
@@ -36,6 +37,8 @@ enum Shown {
     Opaque,
     /// ESP-NULL, of which the capture holds no more than the headers in front.
     Cut,
+    /// Not at all: the capture of the tunnel had not begun.
+    TooEarly,
 }
 
 /// A packet on its way.
@@ -72,7 +75,7 @@ fn load(noise: &mut Noise, shown: Shown) -> Vec<Sent> {
 fn body(noise: &mut Noise, own: &Sent) -> Vec<u8> {
     let inner = &own.clear[14..];
     match own.shown {
-        Shown::Clear | Shown::Cut => {
+        Shown::Clear | Shown::Cut | Shown::TooEarly => {
             let pad = (4 - (inner.len() + 2) % 4) % 4;
             let pads: Vec<u8> = (1..=pad as u8).collect();
             [inner, &pads, &[pad as u8, 4], &noise.bytes(12)].concat()
@@ -117,6 +120,9 @@ fn captures_with(
         // Numbers are given in the order in which packets leave the gateway.
         *next += 1;
         let sequence = *next;
+        if own.shown == Shown::TooEarly {
+            continue;
+        }
         let inside =
             Sent { clear: if own.there { build::one_hop_further(&own.clear) } else { own.clear.clone() }, ..*own };
         let mut frame = Out::whole(clock(far), build::esp(from, to, spi, sequence, &body(&mut noise, &inside)));
