@@ -1,7 +1,7 @@
 //! Equal packets at a constant pace out of the tunnel, as of BFD, while the capture of the tunnel begins later: those of before may not take the place of
 //! later ones.
 
-use super::{FAR, NEAR, Sent, Shown, WAY, captures, direction, has_loss};
+use super::{FAR, NEAR, Sent, Shown, WAY, captures, captures_with, direction, has_loss};
 use crate::json;
 use crate::support::build::{self, Noise, START};
 use crate::support::{number, text};
@@ -105,4 +105,35 @@ fn heartbeats_that_were_lost_are_none_that_came_before() {
     let back = direction(&report, false);
     assert!(lost > 10 && back["lost_behind_tunnel"].is_null(), "{back:#}");
     assert!(text(back, "undetermined.reason").contains("equal to others"), "{back:#}");
+}
+
+/// Two that leave a queue at once look like a packet and the copy of a TAP: what is left out as a copy is not lost.
+#[test]
+fn heartbeats_at_once_are_no_loss_beside_copies() {
+    let beats = Beats {
+        streams: 1,
+        period: 10_000_000,
+        others: 5_000_000,
+        jitter: 20_000,
+        seconds: 8,
+        begins: 0,
+        lost: u64::MAX,
+    };
+    let (mut sent, _) = packets(beats);
+    let mut beat = 0;
+    for own in sent.iter_mut().filter(|own| own.clear.len() < 100) {
+        // One in 50 waits for the next.
+        if beat % 50 == 20 {
+            own.ns += beats.period - 1_000;
+            own.delay = WAY;
+        } else if beat % 50 == 21 {
+            own.delay = WAY + 80_000;
+        }
+        beat += 1;
+    }
+    let (plain, tunnel) = captures_with("heartbeats-at-once", sent, |ns| ns, |frame| vec![frame.clone(), frame]);
+    let report = json(&plain, &tunnel, &[]);
+    let back = direction(&report, false);
+    assert!(!has_loss(&report) && back["lost_behind_tunnel"].as_u64().unwrap_or(0) == 0, "{:#}", report["findings"]);
+    assert!(text(back, "undetermined.reason").contains("copies of the TAP"), "{back:#}");
 }

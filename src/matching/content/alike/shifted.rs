@@ -17,6 +17,8 @@ use crate::model::pairs::Undetermined;
 /// Pairs without equals that tell how much delays vary, and how many times as much is no delay.
 const PAIRS: usize = 16;
 const TIMES: u64 = 4;
+/// The share of a group, as 1 in N, whose times may contradict their pairs before these are doubted as a whole.
+const MANY_OF: usize = 8;
 /// Nanoseconds by which delays may vary in any case.
 const LEAST: u64 = 50_000;
 
@@ -174,18 +176,28 @@ impl Matcher {
     }
 
     fn mend_group(&mut self, held: &mut [Tunnelled], group: &[EqualAt], sure: &Sure) {
-        let mut plain: Vec<PairedPlain> = Vec::new();
+        let (mut contradicted, mut doubtful) = (Vec::new(), 0);
         for own in group {
-            let Some(packet) = held.get_mut(own.at) else { continue };
-            let misfit = guess(packet).and_then(|pair| sure.misfit(own.ns, pair.plain.time.ns()?));
-            let Some(misfit) = misfit.filter(|misfit| misfit.saturating_mul(2) > own.gap) else { continue };
-            if sure.decides(misfit) {
-                plain.extend(self.ledger.part(packet));
-            } else if misfit > LEAST
-                && let Some(sa) = self.tally.sas.get_mut(packet.sa as usize)
-            {
-                sa.shifted += 1;
+            let pair = held.get(own.at).and_then(guess);
+            let misfit = pair.and_then(|pair| sure.misfit(own.ns, pair.plain.time.ns()?));
+            match misfit.filter(|misfit| misfit.saturating_mul(2) > own.gap) {
+                Some(misfit) if sure.decides(misfit) => contradicted.push(own.at),
+                Some(misfit) if misfit > LEAST => doubtful += 1,
+                _ => {}
             }
+        }
+        // Where many are, the counterparts of most were not among the packets that were compared.
+        if contradicted.len().saturating_mul(MANY_OF) > group.len() {
+            doubtful += contradicted.len() as u64;
+            contradicted.clear();
+        }
+        let sa = group.first().and_then(|own| held.get(own.at)).map(|packet| packet.sa);
+        if let Some(sa) = sa.and_then(|sa| self.tally.sas.get_mut(sa as usize)) {
+            sa.shifted += doubtful;
+        }
+        let mut plain: Vec<PairedPlain> = Vec::new();
+        for at in contradicted {
+            plain.extend(held.get_mut(at).and_then(|packet| self.ledger.part(packet)));
         }
         plain.sort_by_key(|own| own.time.ns());
         for own in group {
