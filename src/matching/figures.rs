@@ -16,6 +16,7 @@ use self::by_size::size_rows;
 use self::degraded::LeftOut;
 use self::direction::{Found, direction};
 use self::outside::{open_by_answers, outside, undetermined};
+use super::unsettled::LeftOver;
 use super::{Matcher, TunnelKey};
 use crate::analysis::finish::fill_lengths;
 use crate::matching::measure::clock::{Basis, Clock};
@@ -114,7 +115,7 @@ impl Matcher {
             let open = self.open(at as u32, sa, missing, &losses);
             pairs.add(sa, open.is_some());
             pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
-            let reason = self.unsettled(at as u32, sa, missing, &losses, &clock, &left);
+            let reason = self.reason(at as u32, sa, missing, (&losses, &clock, &left));
             let doubted = doubt.is_open(at as u32) || reason.is_some();
             order_lost |= reason.is_some() && sa.is_by_order();
             order_found |= reason.is_none() && sa.matched > 0;
@@ -189,6 +190,18 @@ impl Matcher {
                 .collect(),
             sides: [self.plain, self.tunnel, self.exit].map(|side| Read::of(&side)),
         }
+    }
+
+    /// Why it is not known how many packets of a direction were lost, by its pairs.
+    fn reason(
+        &self,
+        at: u32,
+        sa: &SaTally,
+        missing: u64,
+        (losses, clock, left): (&Losses, &Clock, &LeftOver),
+    ) -> Option<pairs::Undetermined> {
+        let unsettled = self.unsettled(at, sa, missing, losses, clock, left);
+        unsettled.or_else(|| self.taken_for_equals(at, sa, losses))
     }
 
     /// What pairs say about the transform of an SA, or the user or the configurations do.

@@ -4,6 +4,7 @@ mod anchors;
 mod crowded;
 mod far_off;
 mod hesitation;
+mod shifted;
 
 use std::cell::Cell;
 

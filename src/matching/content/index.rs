@@ -37,6 +37,15 @@ const NEAR: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiting(NonZeroU64);
 
+/// What came of a search among packets that are alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) enum Search {
+    Found(Serial),
+    None,
+    /// None was found, but not all that might be were compared.
+    Ended,
+}
+
 /// What it says.
 enum Packets {
     One(Serial),
@@ -181,6 +190,33 @@ impl Index {
         }
     }
 
+    /// The earliest packet that `agrees`, of those that do not lie `before` a time; whether there is none, or none was found among as many as are compared.
+    pub(in crate::matching) fn find_from(
+        &self,
+        identity: Identity,
+        before: impl Fn(Serial) -> bool,
+        agrees: impl Fn(Serial) -> bool,
+    ) -> Search {
+        match self.waiting.get(identity.key).map(|own| own.packets()) {
+            None => Search::None,
+            Some(Packets::One(serial)) if agrees(serial) => Search::Found(serial),
+            Some(Packets::One(_)) => Search::None,
+            Some(Packets::Several(place)) => {
+                let Some(serials) = self.alike(place) else { return Search::None };
+                let rest = serials.range(serials.partition_point(|serial| before(*serial))..);
+                let is_bound = rest.len() > MAX_ALIKE;
+                match rest.copied().take(MAX_ALIKE).find(|serial| agrees(*serial)) {
+                    Some(serial) => Search::Found(serial),
+                    None if is_bound => {
+                        self.missed.set(self.missed.get() + 1);
+                        Search::Ended
+                    }
+                    None => Search::None,
+                }
+            }
+        }
+    }
+
     /// Whether any packets were alike.
     pub(in crate::matching) fn has_repeats(&self) -> bool {
         !self.again.is_empty()
@@ -232,5 +268,18 @@ mod tests {
         index.insert(alike, last);
         assert_eq!((index.find(alike, |serial| serial == last), index.missed()), (None, 1), "one was not");
         assert_eq!((index.find(alike, |serial| serial > 60), index.missed()), (Some((61, true)), 1));
+    }
+
+    #[test]
+    fn packets_that_are_alike_are_compared_from_a_time_on() {
+        let alike = Identity { key: 7, whole: None };
+        let mut index = Index::default();
+        let (early, last) = (2 * MAX_ALIKE as u64, 3 * MAX_ALIKE as u64);
+        assert_eq!(index.find_from(alike, |_| false, |_| true), Search::None);
+        (0..last).for_each(|serial| index.insert(alike, serial));
+        let before = |serial| serial < early;
+        assert_eq!(index.find_from(alike, before, |_| true), Search::Found(early), "those before are not compared");
+        assert_eq!((index.find_from(alike, before, |_| false), index.missed()), (Search::None, 0));
+        assert_eq!((index.find_from(alike, |_| false, |serial| serial >= early), index.missed()), (Search::Ended, 1));
     }
 }

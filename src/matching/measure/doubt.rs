@@ -16,9 +16,9 @@ pub(in crate::matching) use self::flows::{
     customers, gone, left_out, let_through, offloaded, refused, shared, sparse, strange, strayed, unserved,
 };
 pub(in crate::matching) use self::reasons::{
-    adrift, arrived, beside_silence, between, beyond, equal_at_an_edge, equal_on_both_sides, far_apart, fitting,
-    guessed, missed_or_adrift, partial, recounted, repeated, restarted, timeless, uncounted, undirected, unproved,
-    unread, unshown, untimely,
+    adrift, arrived, at_once, beside_silence, between, beyond, equal_at_an_edge, equal_on_both_sides, far_apart,
+    fitting, guessed, missed_or_adrift, partial, recounted, repeated, restarted, shifted, timeless, uncounted,
+    undirected, unproved, unread, unsearched, unshown, untimely,
 };
 pub(crate) use self::silent::Silent;
 pub(in crate::matching) use self::tempered::LeftOfLanes;

@@ -4,6 +4,7 @@ mod edges;
 mod packet;
 mod refused;
 mod side;
+mod unpair;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -175,9 +176,9 @@ impl Ledger {
     }
 
     /// When the tunnel's tap should show a plaintext packet.
-    fn expected_in_tunnel(&self, p: &Plain) -> Option<Expected> {
-        let ns = p.time.ns()?;
-        let own = self.flows.get(p.flow).reach;
+    fn expected_in_tunnel(&self, flow: FlowId, time: Timestamp) -> Option<Expected> {
+        let ns = time.ns()?;
+        let own = self.flows.get(flow).reach;
         let (least, usual, most) = own.lately().or_else(|| self.reach.lately())?;
         let at = |difference: i64| ns.saturating_add(difference);
         Some(Expected { least: at(least), usual: at(usual), most: at(most) })
@@ -268,7 +269,7 @@ impl Ledger {
         if !refused {
             self.services.missed(flow, p.service);
         }
-        let expected = self.expected_in_tunnel(&p).filter(|_| !self.is_refused(p.flow, p.bytes));
+        let expected = self.expected_in_tunnel(flow, time).filter(|_| !self.is_refused(p.flow, p.bytes));
         let [_, tunnel] = &mut self.silences;
         let silence = expected.and_then(|expected| tunnel.miss(flow, bytes, expected));
         if silence.is_none() {

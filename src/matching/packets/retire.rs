@@ -142,6 +142,7 @@ impl Matcher {
         let held = packets.get_mut(..count).unwrap_or_default();
         self.tally.decide(self.settings.one_clock);
         self.prove(held);
+        self.mend_shifted(held);
         self.count_strays(held);
         self.doubt_alike(held);
         let mut over = self.order.has_begun().then(LeftOfLanes::default);

@@ -1,11 +1,11 @@
-//! Captures that miss frames, while packets are lost, too.
+//! Captures that miss frames while packets are lost, too, or most of each frame.
 
 use std::path::{Path, PathBuf};
 
 use super::{FAR, GAP, NEAR, PACKETS, Sent, Shown, WAY, captures, direction, has_loss, load};
 use crate::json;
 use crate::support::build::{self, Noise, START};
-use crate::support::{number, scratch, write_file};
+use crate::support::{items, number, scratch, text, write_file};
 
 /// The capture without every so many frames.
 fn thinned(capture: &Path, every: usize, name: &str) -> PathBuf {
@@ -22,6 +22,19 @@ fn thinned(capture: &Path, every: usize, name: &str) -> PathBuf {
         rest = behind;
     }
     write_file(&scratch("match-hidden"), &format!("{name}.pcap"), &kept)
+}
+
+/// A short snap length is the reason why nothing is paired, not the tunnel or its taps.
+#[test]
+fn cut_packets_are_not_said_to_have_nothing_in_common() {
+    let (plain, tunnel) = captures("cut", load(&mut Noise(3), Shown::Cut), |ns| ns);
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    let codes: Vec<&str> = items(&report, "findings").iter().map(|finding| text(finding, "code")).collect();
+    assert_eq!(codes, ["match-undetermined"; 2], "{:#}", report["findings"]);
+    for there in [true, false] {
+        let reason = text(direction(&report, there), "undetermined.reason");
+        assert!(reason.contains("400 of its 400 packets were captured only in part"), "{reason}");
+    }
 }
 
 /// The tunnel's capture misses frames: numbers that are missing are no loss, and packets that are left over out of the tunnel were lost.

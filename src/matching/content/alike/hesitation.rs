@@ -6,7 +6,7 @@
 use super::{FARTHEST_ALIKE, PROVED};
 use crate::matching::Matcher;
 use crate::matching::content::identity::Identity;
-use crate::matching::content::index::Index;
+use crate::matching::content::index::{Index, Search};
 use crate::matching::limits::ON_ITS_WAY_NS;
 use crate::matching::packets::ledger::{Plain, PlainFate, Serial, Tunnelled, TunnelledFate};
 
@@ -86,17 +86,42 @@ impl Matcher {
             self.pair_content(plain, serial, true, true);
             return true;
         }
-        let reach = self.reach(own.sa);
-        let may_be = |plain: Serial| {
-            let waiting = self.ledger.plain.get(plain).filter(|p| p.fate == PlainFate::Waiting);
-            waiting.is_some_and(|p| {
-                let misfit = base.map_or(0, |base| self.misfit(p, &own, base));
-                p.identity.is_some_and(|other| other.agrees(identity)) && misfit <= reach
-            })
+        let Some(plain) = self.within_reach(identity, &own, base).filter(|plain| self.may_be(*plain, serial)) else {
+            return false;
         };
-        let found = self.plain_index.as_ref().and_then(|index: &Index| index.find(identity, may_be));
-        let Some((plain, _)) = found.filter(|(plain, _)| self.may_be(*plain, serial)) else { return false };
         self.pair_content(plain, serial, true, false);
         true
+    }
+
+    /// The plaintext packet that waits with this content, is as far off the usual time as packets of its SA may be, and is the nearest to it; the earliest,
+    /// where that time is not known. A search that ended before all were compared is counted.
+    fn within_reach(&mut self, identity: Identity, own: &Tunnelled, base: Option<i64>) -> Option<Serial> {
+        let reach = self.reach(own.sa);
+        let misfit = |serial| {
+            let plain = self.ledger.plain.get(serial).filter(|p| p.fate == PlainFate::Waiting)?;
+            plain.identity.filter(|other| other.agrees(identity))?;
+            Some(base.map_or(0, |base| self.misfit(plain, own, base))).filter(|misfit| *misfit <= reach)
+        };
+        // How far plaintext packets lie before the one that is due.
+        let early = |serial| {
+            let due = own.time.ns()?.saturating_sub(base?);
+            Some(due.saturating_sub(self.ledger.plain.get(serial)?.time.ns()?))
+        };
+        let index: &Index = self.plain_index.as_ref()?;
+        let near = base.and_then(|_| index.nearest(identity, |own| early(own).is_some_and(|early| early > 0), misfit));
+        if let Some((plain, _)) = near {
+            return Some(plain);
+        }
+        let far = |serial| early(serial).is_some_and(|early| u64::try_from(early).is_ok_and(|early| early > reach));
+        match index.find_from(identity, far, |serial| misfit(serial).is_some()) {
+            Search::Found(plain) => Some(plain),
+            Search::None => None,
+            Search::Ended => {
+                if let Some(sa) = self.tally.sas.get_mut(own.sa as usize) {
+                    sa.unsearched += 1;
+                }
+                None
+            }
+        }
     }
 }

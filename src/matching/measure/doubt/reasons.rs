@@ -241,6 +241,47 @@ pub(in crate::matching) fn far_apart(count: u64, lost: u64) -> Undetermined {
     }
 }
 
+/// Pairs of packets that are equal to others and nearer in time to one of these.
+pub(in crate::matching) fn shifted(count: u64, lost: u64) -> Undetermined {
+    Undetermined {
+        alignments: 2,
+        reason: format!(
+            "packets are equal to others, and {count} pairs are nearer in time to another of these than to their own, while {lost} packets have no \
+             counterpart and the captures do not cover the same time: each may have taken the place of a lost one"
+        )
+        .into(),
+        decide: "packets that differ, or captures that begin before the load and end after it".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets that may be left out as copies.
+pub(in crate::matching) fn at_once(count: u64, lost: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{lost} packets are missing at the plain tap, of which {count} came right beside an equal one: theirs may be among those that are left out \
+             as copies of the TAP"
+        )
+        .into(),
+        decide: "a plain capture that shows each packet once, or packets that differ".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets that were not compared with all that may be their counterpart.
+pub(in crate::matching) fn unsearched(count: u64, lost: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{lost} packets have no counterpart, and {count} packets were not compared with all that begin alike: their counterparts may be among these"
+        )
+        .into(),
+        decide: "captures of whole packets, or packets that differ".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Packets of both sides that have no counterpart, where packets are equal to others and nothing tells which of them make a pair.
 pub(in crate::matching) fn equal_on_both_sides(plain: u64, tunnelled: u64) -> Undetermined {
     Undetermined {

@@ -30,6 +30,12 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) strays: u64,
     /// Pairs of packets that are alike and no more than guesses, much further apart than those that are sure.
     pub(in crate::matching) far_guesses: u64,
+    /// Pairs of packets that are alike, nearer in time to another of these, while nothing tells whether their own counterpart was lost.
+    pub(in crate::matching) shifted: u64,
+    /// Packets of which not all that may be their counterpart were compared.
+    pub(in crate::matching) unsearched: u64,
+    /// Packets without counterpart beside an equal one, while copies of the plain side are left out.
+    pub(in crate::matching) at_once: u64,
     pub(in crate::matching) alone: u64,
     /// Those of them that show nothing of their content.
     pub(in crate::matching) unread: u64,
