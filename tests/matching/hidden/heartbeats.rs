@@ -120,8 +120,7 @@ fn heartbeats_at_once_are_no_loss_beside_copies() {
         lost: u64::MAX,
     };
     let (mut sent, _) = packets(beats);
-    let mut beat = 0;
-    for own in sent.iter_mut().filter(|own| own.clear.len() < 100) {
+    for (beat, own) in sent.iter_mut().filter(|own| own.clear.len() < 100).enumerate() {
         // One in 50 waits for the next.
         if beat % 50 == 20 {
             own.ns += beats.period - 1_000;
@@ -129,7 +128,6 @@ fn heartbeats_at_once_are_no_loss_beside_copies() {
         } else if beat % 50 == 21 {
             own.delay = WAY + 80_000;
         }
-        beat += 1;
     }
     let (plain, tunnel) = captures_with("heartbeats-at-once", sent, |ns| ns, |frame| vec![frame.clone(), frame]);
     let report = json(&plain, &tunnel, &[]);
