@@ -234,6 +234,12 @@ fn a_transform_set_is_in_the_words_of_the_router_that_takes_it() {
     let found = finds("pix-ah", &[&pix, &with_ah], &["config-transform-mismatch", "weak-transform"]);
     let text = format!("{found:#?}");
     assert!(hosts(&found).is_empty() && !text.contains("cannot have"), "{text}");
+    // ASA without its interfaces goes by its other words.
+    let interface = "interface GigabitEthernet0/0\n nameif outside\n ip address 203.0.113.9 255.255.255.0\n!\n";
+    let bare = asa("esp-3des").replace(interface, "");
+    let found = finds("asa-bare", &[&bare, &with_ah], &["config-transform-mismatch", "weak-transform"]);
+    let text = format!("{found:#?}");
+    assert!(hosts(&found) == ["Osprey"] && text.contains("Falcon cannot have"), "{text}");
 }
 
 #[test]

@@ -145,6 +145,7 @@ impl Cisco {
         let whole = named::addressed(whole(note::without(words)), builder);
         let words: Vec<&str> = whole.iter().map(String::as_str).collect();
         undo::line(&self.block, &words, builder);
+        interface::note_asa(&words, builder);
         match self.undone(&words, builder) {
             Read::Foreign => self.command(&whole.join(" "), &words, builder),
             read => read,

@@ -88,8 +88,26 @@ fn mask_of(word: &str) -> Option<u128> {
 fn name_of_asa(on: &str, called: &str, builder: &mut Builder) {
     let called = called.to_owned();
     edit(on, builder, |interface| interface.called = Some(called));
+    set_asa(builder);
+}
+
+fn set_asa(builder: &mut Builder) {
     if let Some(router) = builder.router() {
         router.forwarding.is_asa = true;
+    }
+}
+
+/// Takes note of a line outside of interfaces that PIX has since release 7, and ASA.
+pub(super) fn note_asa(words: &[&str], builder: &mut Builder) {
+    let is_one = matches!(
+        words,
+        ["tunnel-group", ..]
+            | ["crypto", "ikev1", ..]
+            | ["crypto", "ipsec", "ikev1", ..]
+            | ["crypto", "map", _, _, "set", "ikev1", ..]
+    );
+    if is_one {
+        set_asa(builder);
     }
 }
 
