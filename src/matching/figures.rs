@@ -107,8 +107,7 @@ impl Matcher {
         let (mut doubtful, mut by_few, mut blocked) =
             (BTreeSet::<u32>::new(), BTreeSet::new(), self.blocked(&flows, &losses));
         let (mut order_lost, mut order_found) = (false, false);
-        let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
-        order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
+        let order = self.sas_in_order();
         for at in order.iter().copied() {
             let Some(sa) = self.tally.sas.get(at) else { continue };
             let (missing, unseen) = self.missing(at as u32, &doubt);
@@ -131,8 +130,7 @@ impl Matcher {
             let known = self.known(at, sa, &losses, &catalogue);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
             let guessed = sa.is_by_order() && self.is_way_doubted(at as u32, sa, doubted, &clock);
-            let missed = self.missed_by_tap(at as u32, sa, missing, &losses);
-            let unseen = unseen || missed.is_some();
+            let (missed, unseen) = self.missed_by_tap(at as u32, sa, (missing, unseen), &losses);
             let open = open.or(silent).or(missed);
             let around = self.left_around(at as u32, sa, &losses);
             let found =
@@ -190,6 +188,13 @@ impl Matcher {
                 .collect(),
             sides: [self.plain, self.tunnel, self.exit].map(|side| Read::of(&side)),
         }
+    }
+
+    /// The SAs in the order of their names.
+    fn sas_in_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
+        order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
+        order
     }
 
     /// Why it is not known how many packets of a direction were lost, by its pairs.

@@ -35,15 +35,18 @@ impl Matcher {
         (expected * 2 >= lost || are_more_than_few(expected, lost)).then_some(unseen)
     }
 
-    /// Why it is not known how many packets were lost before they came out of the tunnel: its tap did not see some that did.
+    /// Why it is not known how many packets were lost before they came out of the tunnel: its tap did not see some that did. And whether it is
+    /// not; `unseen`: for another reason.
     pub(in crate::matching) fn missed_by_tap(
         &self,
         at: u32,
         sa: &SaTally,
-        missing: u64,
+        (missing, unseen): (u64, bool),
         losses: &Losses,
-    ) -> Option<Undetermined> {
+    ) -> (Option<Undetermined>, bool) {
         let came_out = losses.missed.get(&at).copied().filter(|_| sa.encapsulated == Some(false)).unwrap_or(0);
-        (came_out.min(missing) > 0).then(|| doubt::missed_numbers(missing, came_out))
+        let missed = (came_out.min(missing) > 0).then(|| doubt::missed_numbers(missing, came_out));
+        let unseen = unseen || missed.is_some();
+        (missed, unseen)
     }
 }
