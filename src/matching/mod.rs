@@ -95,6 +95,8 @@ pub(crate) struct FirstLook {
     pub(crate) pairs: u64,
     /// Those that were found on the far side.
     pub(crate) arrived: u64,
+    /// Packets in the tunnel, and those of the plain side.
+    pub(crate) read: [u64; 2],
 }
 
 /// A number that a tunnel has here.
@@ -219,7 +221,8 @@ impl Matcher {
     pub(crate) fn counted(&self) -> FirstLook {
         let pairs = self.ledger.flows.iter().map(|(_, flow)| flow.matched).sum();
         let arrived = self.ends.as_ref().map_or(0, EndToEnd::matched);
-        FirstLook { repeated: self.copies.each_ref().map(Repeats::count), pairs, arrived }
+        let read = [self.tunnel.packets, self.plain.packets];
+        FirstLook { repeated: self.copies.each_ref().map(Repeats::count), pairs, arrived, read }
     }
 
     /// Packets in fragments are put together for keys that may open them.

@@ -106,7 +106,8 @@ fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64)
     if is_guessed && are_more_than_few(edge, lost) {
         return Some(doubt::equal_at_an_edge(edge));
     }
-    repeated(again, missed)
+    // Of those that the tunnel's capture covers, at most each second one repeats another.
+    repeated(again.min((sa.matched + missed) / 2), missed)
 }
 
 /// Whether packets that contradict a loss are more than an edge or a stray pair explains.

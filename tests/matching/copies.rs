@@ -100,6 +100,19 @@ fn copies_of_a_tap_are_left_out() {
     }
 }
 
+/// A tunnel's capture that shows a tenth of the plain one's time tells what copies are all the same.
+#[test]
+fn copies_are_told_by_a_short_capture_of_the_tunnel() {
+    let Taps([near, mut tunnel, _]) = taps(|_| 1, &BTreeSet::new());
+    let (near, copies) = copied(&near, |_| true);
+    let near = file("long-near", &near);
+    tunnel.retain(|frame| (500..650).contains(&((frame.time_ns - START) / GAP)));
+    let got = report(&near, &file("short-tunnel", &tunnel), None);
+    assert_eq!((number(&got, "plain.copies"), codes(&got)), (copies, vec!["tap-copies"]));
+    assert_eq!(number(&got["directions"][0], "lost_before_tunnel"), 0, "{}", got["directions"]);
+    assert_eq!(number(&got["directions"][0], "matched"), tunnel.len() as u64, "{}", got["directions"]);
+}
+
 /// What is in the tunnel twice was sent twice.
 #[test]
 fn packets_that_are_sent_twice_are_no_copies() {
