@@ -623,6 +623,20 @@ fn packets_in_clear_under_a_right_authentication_key_accuse_no_encryption_key() 
     says(&findings, "transform-mismatch", "in clear (ESP-NULL)");
 }
 
+/// The reverse: what is to be in clear is encrypted, under the right authentication key.
+#[test]
+fn packets_that_are_encrypted_where_none_is_to_be_are_told() {
+    let (there, back) = (Sender::there(), Sender::back());
+    let open = |one: &Sender, src: &str, dst: &str| {
+        row(one, src, dst)
+            .replace(&format!("\"AES-CBC [RFC3602]\",\"0x{}\"", hex(&one.cipher)), "\"NULL [RFC2410]\",\"\"")
+    };
+    let list = [open(&there, "192.168.1.1", "192.168.1.2"), open(&back, "192.168.1.2", "192.168.1.1")].concat();
+    let findings = check("encrypted", &[&list], both(&[&there, &back]));
+    absent(&findings, "icv-invalid");
+    says(&findings, "transform-mismatch", "does not encrypt, and 20 of 20 packets that verify");
+}
+
 /// Tunnels with numbers that count on: the list has one that is idle, and the wire has another one, both ways. Nobody has mistyped both numbers of
 /// two routers that agree. One number alone is mistyped.
 #[test]

@@ -87,12 +87,12 @@ impl Matcher {
         let Some(own) = own.filter(|own| own.time.ns().is_some()) else {
             let found = self.plain_with(identity)?;
             let packets = self.ledger.plain.get(found.0).copied().zip(self.ledger.tunnel.get(serial).copied());
-            let is_held = packets.is_some_and(|(plain, own)| self.is_held_back(&plain, &own));
+            let is_held = packets.is_some_and(|(plain, own)| self.hold_back(&plain, &own));
             return (!is_held).then_some(found);
         };
         match self.base(own.sa) {
             Some(base) => self.nearest_plain(identity, &own, base).map(|at| (at, true)),
-            None if self.hesitates() => None,
+            None if self.let_wait() => None,
             None => self.plain_with(identity).map(|(at, _)| (at, true)),
         }
     }
@@ -128,7 +128,7 @@ impl Matcher {
         let (Some(ns), true) = (packet.time.ns(), alike) else {
             let found = self.tunnel_index.find(identity, |serial| tunnelled(serial).is_some())?;
             let own = ledger.tunnel.get(found.0).copied();
-            let is_held = own.is_some_and(|own| self.is_held_back(packet, &own));
+            let is_held = own.is_some_and(|own| self.hold_back(packet, &own));
             return (!is_held).then_some(found);
         };
         let is_unknown = Cell::new(false);
@@ -151,7 +151,7 @@ impl Matcher {
             t.and_then(sent).unwrap_or(i64::MIN) < ns
         };
         let found = self.tunnel_index.nearest(identity, before, cost).map(|(at, _)| (at, true));
-        if found.is_none() && is_unknown.get() && !self.hesitates() {
+        if found.is_none() && is_unknown.get() && !self.let_wait() {
             let waits = |serial| self.ledger.tunnel.get(serial).is_some_and(|t| waits_with(t, identity));
             return self.tunnel_index.find(identity, waits);
         }

@@ -60,7 +60,7 @@ fn is_proved(sa: &SaView<'_>) -> bool {
 /// What contradicts an expected transform, or nothing.
 fn contradiction(sa: &SaView<'_>, suite: &Suite, lengths: &Lengths) -> Option<String> {
     if is_proved(sa) {
-        return None;
+        return encrypted_all_the_same(sa, &suite.esp.filter(|_| sa.key.protocol == Protocol::Esp)?);
     }
     match sa.key.protocol {
         Protocol::Ah => ah_contradiction(sa, suite),
@@ -122,6 +122,22 @@ fn esp_contradiction(sa: &SaView<'_>, esp: &Esp, lengths: Option<&BTreeMap<u32, 
     Some(format!(
         "{esp} gives ESP of {least} bytes and multiples of {block} above, and there are packets of {protected} bytes from SPI to ICV"
     ))
+}
+
+/// Packets that verify under a key of a transform that does not encrypt, and carry nothing that holds together, nor one protocol that is not known here: the
+/// sender encrypts them.
+fn encrypted_all_the_same(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
+    let keyed = sa.state.keyed.as_deref()?;
+    let verified = keyed.verified();
+    let hidden = !esp.cipher.encrypts() && keyed.rubbish.saturating_mul(2) > verified;
+    let encrypted = hidden && sa.state.evidence.is_next_header_random(esp.icv()) == Some(true);
+    encrypted.then(|| {
+        format!(
+            "{esp} does not encrypt, and {} of {} that verify under its authentication key carry nothing that holds together: they are encrypted",
+            keyed.rubbish,
+            plural(verified, "packet")
+        )
+    })
 }
 
 /// Opaque packets where nothing should be hidden: of a fair number of them hardly one can be read as ESP-NULL with the expected

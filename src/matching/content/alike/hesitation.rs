@@ -29,8 +29,8 @@ impl Matcher {
         !self.settings.one_clock && self.hesitated < MOST
     }
 
-    /// Whether one more packet waits. If it is the one too many, those that wait are paired as they came.
-    pub(super) fn hesitates(&mut self) -> bool {
+    /// Lets one more packet wait; whether it does. If it is the one too many, those that wait are paired as they came.
+    pub(super) fn let_wait(&mut self) -> bool {
         if !self.may_hesitate() {
             return false;
         }
@@ -60,14 +60,14 @@ impl Matcher {
         usual.map_or(u64::MAX, |usual| usual.widest.saturating_mul(TIMES).max(FARTHEST_ALIKE))
     }
 
-    /// Whether two packets of one content, the only ones so far, are so far off the usual time that they wait for equal ones that fit better.
-    pub(super) fn is_held_back(&mut self, plain: &Plain, own: &Tunnelled) -> bool {
+    /// Lets two packets of one content, the only ones so far, wait for equal ones that fit better, where they are far off the usual time; whether it does.
+    pub(super) fn hold_back(&mut self, plain: &Plain, own: &Tunnelled) -> bool {
         let Some(usual) = self.usual.get(own.sa as usize).copied().flatten() else { return false };
         if self.settings.one_clock || usual.anchors < PROVED {
             return false;
         }
         let misfit = self.misfit(plain, own, usual.base);
-        misfit > FAR && misfit > self.reach(own.sa) && self.hesitates()
+        misfit > FAR && misfit > self.reach(own.sa) && self.let_wait()
     }
 
     /// Of packets that are alike as many belong together as there are, whichever they are, as far as their times allow: what is further apart than any
