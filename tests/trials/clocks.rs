@@ -231,6 +231,13 @@ fn a_clock_that_drifts_and_loads_of_other_sizes() {
             assert!((p50 - more as f64).abs() < 100_000.0, "{constant}, {drift}, {per_octet}: {trial}");
         }
     }
+    // Shorter and shorter packets take less, against the drift.
+    let shorter =
+        loads.iter().zip(sizes.iter().rev()).map(|(load, size)| Load { size: *size, fps: 100.0, ..*load }).collect();
+    let bench = Bench { loads: shorter, constant: true, drift: 40, per_octet: 4_000, ..Bench::default() };
+    let report = json(&bench.make("trials-drift-shorter").clocks(), &[]);
+    let told = report["taps"][2]["clock_drift_ppm"].as_f64().expect("a drift");
+    assert!((told - 40.0).abs() < 1.0, "{told}");
     // Two loads may differ for another reason.
     let bench = Bench { loads: loads[..2].to_vec(), constant: true, drift: 40, ..Bench::default() };
     let report = json(&bench.make("trials-drift-two").clocks(), &[]);

@@ -49,16 +49,19 @@ pub(super) fn within<'a>(loads: impl Iterator<Item = &'a Bunch<'a>>) -> Option<D
 fn is_of_a_clock(paces: &[Pace], drift: f64) -> bool {
     let pairs =
         || paces.iter().enumerate().flat_map(|(at, own)| paces.iter().skip(at + 1).map(move |other| (own, other)));
-    let goes_on = || pairs().filter_map(|(own, other)| Some((own.is_like(other), own.goes_on(other, drift)?)));
-    if goes_on().any(|(_, goes_on)| !goes_on) {
+    let alike = || pairs().filter(|(own, other)| own.is_like(other));
+    let others = || pairs().filter(|(own, other)| own.back == other.back && !own.is_like(other));
+    let goes_on: Vec<bool> = alike().filter_map(|(own, other)| own.goes_on(other, drift)).collect();
+    // Packets of another length or rate take longer or shorter for that: only that most take as long speaks against a drift.
+    let rests: Vec<bool> = others().filter_map(|(own, other)| own.rests(other, drift)).collect();
+    if goes_on.contains(&false) || rests.iter().filter(|rests| **rests).count() * 2 > rests.len() {
         return false;
     }
     let is_sure = |own: &Pace| own.slope.abs() > student(own.free) * own.error;
     let tells = |(own, other): (&Pace, &Pace)| {
         is_sure(own) && is_sure(other) && (own.back != other.back || !own.may_fill_as_much(other))
     };
-    // Longer packets take longer, too.
-    pairs().any(tells) || goes_on().any(|(alike, _)| alike)
+    pairs().any(tells) || !goes_on.is_empty()
 }
 
 impl Pace {
@@ -99,14 +102,24 @@ impl Pace {
         })
     }
 
-    /// Whether a drift is there from load to load as well, where two loads are alike and it makes them differ.
-    fn goes_on(&self, other: &Self, drift: f64) -> Option<bool> {
+    /// By how much the least latency of the later of two loads is greater, in the direction of a drift, and by how much that makes it greater.
+    fn moved(&self, other: &Self, drift: f64) -> (f64, f64) {
         let [(from, begin), (to, end)] =
             if self.least.1 <= other.least.1 { [self.least, other.least] } else { [other.least, self.least] };
         let drift = if self.back { -drift } else { drift };
-        let (moved, due) = ((to - from) as f64 * drift.signum(), drift.abs() * (end - begin) as f64);
-        let is_told = self.back == other.back && (self.is_like(other) && due > TOLD_NS || due > OTHER_LOAD_NS);
-        is_told.then_some(moved >= due / 2.0)
+        ((to - from) as f64 * drift.signum(), drift.abs() * (end - begin) as f64)
+    }
+
+    /// Whether a drift is there from one load to another that is alike, where it makes them differ.
+    fn goes_on(&self, other: &Self, drift: f64) -> Option<bool> {
+        let (moved, due) = self.moved(other, drift);
+        (due > TOLD_NS).then_some(moved >= due / 2.0)
+    }
+
+    /// Whether packets take as long in another load, where a drift makes them differ.
+    fn rests(&self, other: &Self, drift: f64) -> Option<bool> {
+        let (moved, due) = self.moved(other, drift);
+        (due > OTHER_LOAD_NS).then_some(moved.abs() < due / 2.0)
     }
 
     /// What is common to several: no better known than by how much they differ, nor than a device is steady.
