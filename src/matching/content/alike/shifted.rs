@@ -236,6 +236,7 @@ impl Matcher {
         if sa.at_once > 0 && sa.encapsulated == Some(false) && lost > 0 {
             return Some(doubt::at_once(sa.at_once, lost));
         }
-        (sa.shifted > 0 && missed + sa.alone + uncovered > 0).then(|| doubt::shifted(sa.shifted, lost))
+        // Where all are covered, as many were lost as are left over, whichever they are.
+        (sa.shifted > 0 && uncovered > 0).then(|| doubt::shifted(sa.shifted, lost))
     }
 }

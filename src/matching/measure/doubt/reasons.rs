@@ -246,8 +246,8 @@ pub(in crate::matching) fn shifted(count: u64, lost: u64) -> Undetermined {
     Undetermined {
         alignments: 2,
         reason: format!(
-            "packets are equal to others, and {count} pairs are nearer in time to another of these than to their own, while {lost} packets have no \
-             counterpart and the captures do not cover the same time: each may have taken the place of a lost one"
+            "packets are equal to others, some of them outside the other capture: of {count}, another is nearer in time than the one that each was paired \
+             with, so that any of the {lost} without counterpart may be one of these"
         )
         .into(),
         decide: "packets that differ, or captures that begin before the load and end after it".into(),

@@ -6,7 +6,7 @@ use crate::policy::facts::router::{Acl, Keying, MapEntry};
 use crate::policy::form::order::Chapter;
 use crate::policy::lint::Facing;
 use crate::policy::lint::tunnels::{TunnelPairs, takes_many};
-use crate::policy::lint::way::misnamed::{misses, own_peer};
+use crate::policy::lint::way::misnamed::misses;
 use crate::policy::{Net, Problem, View};
 
 /// An entry's place: router and entry.
@@ -251,8 +251,6 @@ pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> V
             problems.extend(misses(view, here, there));
         }
     }
-    let paired: BTreeSet<Place> = facing.iter().flat_map(|pair| [pair.a, pair.b]).collect();
-    problems.extend(places(view).into_iter().filter(|at| !paired.contains(at)).filter_map(|at| own_peer(view, at)));
     problems
 }
 

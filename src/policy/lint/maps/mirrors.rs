@@ -165,7 +165,7 @@ fn of_two(a: &End<'_>, b: &End<'_>, mine: &Selector, theirs: &Selector) -> Verdi
         (false, true) => return Verdict { removed: Vec::new(), added: Vec::new(), ..change(Side::B, Some(COPIED)) },
         _ => {}
     }
-    let (speaks_mine, speaks_theirs) = (support(a, b, mine), support(b, a, theirs));
+    let (speaks_mine, speaks_theirs) = (support(a, b, mine, theirs), support(b, a, theirs, mine));
     let side = Side::weaker(speaks_mine, speaks_theirs);
     let hosts = |one: &Selector| one.src.is_host() && one.dst.is_host();
     // A line of two hosts, one protocol or one port may be meant as it stands, even where whole networks exist behind the routers.
@@ -195,11 +195,17 @@ fn is_copied(own: &End<'_>, far: &End<'_>, line: &Selector) -> bool {
     })
 }
 
-/// How much of the interfaces and routes of both routers agrees with a line of one of them.
-fn support(own: &End<'_>, far: &End<'_>, line: &Selector) -> usize {
-    let within = |end: &End<'_>, net: &Net| end.router.connects(net) || end.lies(net) == Some(Lies::Inside);
-    let near = usize::from(within(own, &line.src)) * 2 + usize::from(far.lies(&line.src) == Some(Lies::Outside));
-    near + usize::from(within(far, &line.dst)) * 2 + usize::from(own.lies(&line.dst) == Some(Lies::Outside))
+/// How much of the interfaces and routes of both routers agrees with a line of one of them, whose counterpart is the `other`. A network that a route leads to
+/// inside is no network of the other router; it is one of its own where both lines have it and static routes are all that there are.
+fn support(own: &End<'_>, far: &End<'_>, line: &Selector, other: &Selector) -> usize {
+    let is_inside = |end: &End<'_>, net: &Net| end.lies(net) == Some(Lies::Inside);
+    let in_both = |net: &Net| net.overlaps(&other.src) || net.overlaps(&other.dst);
+    let within = |end: &End<'_>, net: &Net| match end.router.connects(net) {
+        true => 2,
+        false => usize::from(in_both(net) && is_inside(end, net) && !end.router.forwarding.other_routes),
+    };
+    let beyond = |end: &End<'_>, net: &Net| usize::from(end.router.forwarding.routes_to(net) && !is_inside(end, net));
+    within(own, &line.src) + beyond(far, &line.src) + within(far, &line.dst) + beyond(own, &line.dst)
 }
 
 /// The lines of a list that have no mirror image in the other.

@@ -228,7 +228,9 @@ fn decided(router: &Router, own: &MapEntry, carrier: &str, meant: &str, far: &[A
     let routed = own.peers.first().and_then(|(peer, _)| leaving::exits(router, &Net::host(*peer)));
     let over = |name: &str| routed.as_ref().is_some_and(|exits| exits.contains(name));
     let free = router.interfaces.get(meant).is_some_and(|interface| interface.map.is_none());
-    let by_routes = over(meant) && !over(carrier) && !router.forwarding.other_routes;
+    let sent = |line: &Selector| leaving::exit(router, &line.dst) == Some(meant);
+    let all = lines(router, own).is_some_and(|lines| lines.iter().all(|(line, _)| sent(line)));
+    let by_routes = over(meant) && !over(carrier) && all && !router.forwarding.other_routes;
     connected(meant) || free && (by_routes || !over(carrier) && comes_in(router, own, carrier))
 }
 

@@ -128,23 +128,6 @@ pub(in crate::policy::lint) fn misses(view: &View<'_>, here: Place, there: Place
     Some(laid(&question, problem, router, lines))
 }
 
-/// An entry without a counterpart all of whose peers are addresses of its own router.
-pub(in crate::policy::lint) fn own_peer(view: &View<'_>, at: Place) -> Option<Problem> {
-    let (router, entry) = (view.policies.routers.get(at.0)?, view.entry(at.0, at.1)?);
-    let own: Vec<Address> = router.addresses().collect();
-    let (peer, _) = entry.peers.first()?;
-    if entry.unread.peer || !entry.peers.iter().all(|(peer, _)| own.contains(peer)) {
-        return None;
-    }
-    let name = &router.name;
-    let evidence = format!(
-        "{name}: {} has the peer {peer}, which is an address of {name} itself: a router cannot be its own peer.",
-        title(entry)
-    );
-    let cites = entry.peers.iter().map(|(_, cite)| cite);
-    Some(Problem::new("config-peer-mismatch", evidence).about(&**name).lines(view.policies, at.0, cites))
-}
-
 /// The peer names an address that the router has on another interface than the one that the tunnel leaves from. With the source
 /// changed the peer's line is right, and the other way round; a pre-shared key for one of the addresses only says which is meant.
 fn on_another(question: &TwoAddresses<'_>, problem: Problem, by_source: bool, lines: Vec<String>) -> Problem {

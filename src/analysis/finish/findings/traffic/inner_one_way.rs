@@ -52,9 +52,13 @@ pub(super) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 type Way = ([u8; 6], [u8; 6]);
 
 /// What a tap shows of the ways back to gateways.
+#[derive(Default)]
 struct Shown {
     /// Outer addresses that packets are sent to, IKE included.
     receivers: BTreeSet<Address>,
+    /// IP packets by the MAC address that sends them, and packets of SAs by the IP address that sends these.
+    sent: BTreeMap<[u8; 6], u64>,
+    of_sas: BTreeMap<Address, u64>,
     /// MAC addresses that frames are sent to, with those that send them.
     links: BTreeMap<[u8; 6], BTreeSet<[u8; 6]>>,
     /// From which MAC address to which the packets between the ends of a tunnel go.
@@ -64,7 +68,7 @@ struct Shown {
 impl Shown {
     fn of(tap: &Tap<'_>) -> Self {
         let tables = &tap.stream.tables;
-        let mut own = Self { receivers: BTreeSet::new(), links: BTreeMap::new(), ways: BTreeMap::new() };
+        let mut own = Self::default();
         for (_, key) in tables.directions.iter() {
             match *key {
                 DirectionKey::Mac(from, to) if from != to => drop(own.links.entry(to).or_default().insert(from)),
@@ -80,6 +84,14 @@ impl Shown {
             }
         }
         own.receivers.extend(tables.flows.iter().filter(|(_, key)| !key.inner).map(|(_, key)| key.dst));
+        for (id, of) in tap.stream.rates.iter() {
+            if let Some(DirectionKey::Mac(from, _)) = tables.directions.get(id) {
+                *own.sent.entry(*from).or_default() += of.ip_frames;
+            }
+        }
+        for sa in &tap.sas {
+            *own.of_sas.entry(sa.key.src).or_default() += sa.state.seen.count;
+        }
         own.receivers.extend(tap.stream.notices.ike_ways.keys().map(|(_, dst)| *dst));
         own.receivers.extend(tap.sas.iter().map(|sa| sa.key.dst));
         own
@@ -88,8 +100,18 @@ impl Shown {
     /// Whether anything is sent to the near end of a tunnel, by its IP address or by the MAC address that its packets come from: the way back passes
     /// this tap. What a mirror shows of the same packets before that, on another link, does not count.
     fn goes_back(&self, ends: (Address, Address)) -> bool {
+        // A router in between sends what others sent, too: the way back need not be over it.
+        let is_between = |own: &[u8; 6]| {
+            let own_frames = self.of_sas.get(&ends.0).copied().unwrap_or(0);
+            if self.sent.get(own).is_some_and(|frames| *frames > own_frames + own_frames / 10 + ENOUGH) {
+                return true;
+            }
+            let mut others = self.ways.iter().filter(|((src, _), _)| *src != ends.0);
+            others.any(|(_, ways)| ways.iter().any(|(from, _)| from == own))
+        };
         let sends_back = |ways: &BTreeSet<Way>| {
-            let back = ways.iter().filter_map(|(own, _)| Some((own, self.links.get(own)?)));
+            let gateways = ways.iter().map(|(own, _)| own).filter(|own| !is_between(own));
+            let back = gateways.filter_map(|own| Some((own, self.links.get(own)?)));
             back.flat_map(|(own, senders)| senders.iter().map(move |from| (*from, *own)))
                 .any(|way| !ways.contains(&way))
         };

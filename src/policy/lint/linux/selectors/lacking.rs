@@ -46,13 +46,30 @@ pub(super) fn judge(
     }
 }
 
-/// The policy of a direction that selects exactly this, for whatever tunnel.
+/// The only policy of a direction that selects exactly this, as it was read, where the tunnel that it leads into is not used for the same packets: by the
+/// other end, as far as that is known, or by the host itself in another direction.
 fn named(hosts: &[Host<'_>], side: &Side, selector: &Selector) -> Option<usize> {
     let wanted = side.written(selector);
-    let is_it = |one: &XfrmPolicy| {
-        one.main && !one.block && one.direction == side.direction && one.selector.as_ref() == Some(&wanted)
+    let read = |host: usize| {
+        let policies = hosts.get(host).into_iter().flat_map(|host| host.policies.iter().enumerate());
+        policies.filter_map(|(at, one)| Some((at, one.was.as_ref()?)))
     };
-    hosts.get(side.host)?.policies.iter().position(|one| is_it(&one.now) && !one.now.templates.is_empty())
+    let mut same =
+        read(side.host).filter(|(_, one)| one.direction == side.direction && one.selector.as_ref() == Some(&wanted));
+    let (number, own) = same.next().filter(|(_, one)| one.main && !one.block && !one.templates.is_empty())?;
+    let selected =
+        |one: &XfrmPolicy| one.selector.as_ref().is_some_and(|one| *one == wanted || one.mirrored() == wanted);
+    let ends = endpoints(own);
+    let others = || (0..hosts.len()).filter(|other| *other != side.host).flat_map(read);
+    let far = |one: &XfrmPolicy| endpoints(one).map(|(local, remote)| (remote, local));
+    let is_known = others().any(|(_, one)| endpoints(one).map(|(local, _)| local) == ends.map(|(_, remote)| remote));
+    let is_used = match is_known {
+        true => others().any(|(_, one)| selected(one) && far(one) == ends),
+        false => {
+            read(side.host).any(|(_, one)| one.direction != own.direction && selected(one) && endpoints(one) == ends)
+        }
+    };
+    (same.next().is_none() && (ends.is_none() || !is_used)).then_some(number)
 }
 
 /// A policy that selects what belongs into the tunnel, and whose template leads elsewhere.
@@ -66,7 +83,9 @@ fn astray(
     let number = named(hosts, side, selector)?;
     let meant = made(hosts, tunnel, side, selector)?;
     let of = hosts.get(side.host)?;
-    let policy = &of.policies.get(number)?.now;
+    let entry = of.policies.get(number)?;
+    // It was put right for another tunnel.
+    let policy = entry.was.as_ref().filter(|was| was.templates == entry.now.templates)?;
     let template = main_template(policy)?;
     let (src, dst) = endpoints(&meant)?;
     let leads = match (template.src, template.dst) {
