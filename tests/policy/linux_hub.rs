@@ -154,3 +154,40 @@ fn the_other_tunnel_speaks_for_no_template() {
     );
     assert!(lines(&findings).iter().all(|line| line.starts_with("ip xfrm policy update")), "{findings:#?}");
 }
+
+/// Two tunnels for the same networks, by priority: what one of them lacks is missing, and the policies of the other one lead where they should.
+#[test]
+fn a_policy_of_the_tunnel_beside_is_not_astray() {
+    let host = |name: &str, there: bool, without: &str| {
+        let (near, far) = if there { ("10.10.0.0/16", "10.20.0.0/16") } else { ("10.20.0.0/16", "10.10.0.0/16") };
+        let tunnels = [("192.0.2.1", "198.51.100.1", 11), ("203.0.113.1", "198.51.100.9", 22)];
+        let lines = tunnels.into_iter().flat_map(|(a, b, reqid)| {
+            let state = |src: &str, dst: &str, spi: u32| {
+                let key = format!("{spi:040x}");
+                format!(
+                    "ip xfrm state add src {src} dst {dst} proto esp spi {spi:#x} reqid {reqid} mode tunnel auth-trunc 'hmac(sha1)' 0x{key} 96 \
+                     enc 'cbc(aes)' 0x{}",
+                    &key[8..]
+                )
+            };
+            let (own, peer) = if there { (a, b) } else { (b, a) };
+            let policy = |dir: &str| {
+                let (from, to, src, dst) = if dir == "out" { (near, far, own, peer) } else { (far, near, peer, own) };
+                format!(
+                    "ip xfrm policy add src {from} dst {to} dir {dir} priority {reqid} tmpl src {src} dst {dst} proto esp reqid {reqid} mode tunnel"
+                )
+            };
+            let base = reqid * 0x1000;
+            [state(a, b, base + 1), state(b, a, base + 2), policy("out"), policy("in"), policy("fwd")]
+        });
+        let kept: Vec<String> = lines.filter(|line| without.is_empty() || !line.contains(without)).collect();
+        format!("hostname {name}\n{}\n", kept.join("\n"))
+    };
+    let bravo = host("bravo", false, "");
+    for (name, without) in [("fwd", "dir fwd priority 22"), ("out", "dir out priority 11"), ("none", "")] {
+        let findings = lint(&format!("beside-{name}"), &[&host("alpha", true, without), &bravo]);
+        let wanted: &[&str] = if without.is_empty() { &[] } else { &["config-policy-missing"] };
+        assert_eq!(loud(&findings), wanted, "{name}: {findings:#?}");
+        assert!(lines(&findings).iter().all(|line| line.contains("policy add")), "{name}: {findings:#?}");
+    }
+}

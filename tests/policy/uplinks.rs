@@ -239,3 +239,27 @@ fn an_uplink_with_a_leased_address_needs_the_map_like_any_other() {
         }
     }
 }
+
+/// Routes tell where networks are, with a track or a backup of greater distance, too; a third site behind another uplink is none of the router's own
+/// networks.
+#[test]
+fn routes_to_the_other_side_speak_for_a_line_and_those_to_a_third_site_do_not() {
+    let narrow = |text: &str| replaced(text, ".1 255.255.255.0\n", ".1 255.255.255.128\n");
+    let [heron, avocet] = routers(false).map(|text| narrow(&text));
+    let route = "ip route 10.44.6.0 255.255.255.0 203.0.113.46";
+    for (name, routes) in [
+        ("tracked", format!("{route} track 1\nip route 10.44.6.0 255.255.255.0 203.0.113.45 200\n")),
+        ("two", format!("{route}\nip route 10.44.6.0 255.255.255.0 203.0.113.45\n")),
+    ] {
+        let heron = replaced(&heron, "ip route 0.0.0.0", &format!("{routes}ip route 0.0.0.0"));
+        sound(&format!("route-{name}-sound"), &[heron.clone(), avocet.clone()]);
+        let wrong = replaced(&avocet, "permit ip 10.44.6.0", "permit ip 10.44.16.0");
+        accuses(&format!("route-{name}"), &[heron, wrong], "config-acl-mismatch", "Avocet");
+    }
+    let third = "interface GigabitEthernet0/2\n ip address 192.0.2.17 255.255.255.240\n!\nip route 10.44.30.0 255.255.255.0 192.0.2.30\n";
+    let heron = replaced(&heron, "ip route 0.0.0.0", &format!("{third}{route}\nip route 0.0.0.0"));
+    let avocet =
+        replaced(&avocet, "ip route 0.0.0.0", "ip route 10.44.5.0 255.255.255.0 198.51.100.14\nip route 0.0.0.0");
+    let wrong = replaced(&avocet, "10.44.5.0 0.0.0.255\n", "10.44.30.0 0.0.0.255\n");
+    accuses("route-third", &[heron, wrong], "config-acl-mismatch", "Avocet");
+}

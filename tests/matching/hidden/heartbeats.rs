@@ -135,3 +135,30 @@ fn heartbeats_at_once_are_no_loss_beside_copies() {
     assert!(!has_loss(&report) && back["lost_behind_tunnel"].as_u64().unwrap_or(0) == 0, "{:#}", report["findings"]);
     assert!(text(back, "undetermined.reason").contains("copies of the TAP"), "{back:#}");
 }
+
+/// Equal packets right behind each other (acknowledgements that repeat, keepalives sent thrice) that both captures cover: whichever is which, the others' loss
+/// is known.
+#[test]
+fn equal_packets_that_are_all_covered_leave_the_loss_of_others_known() {
+    let mut noise = Noise(47);
+    let mut sent: Vec<Sent> = Vec::new();
+    for packet in 0..1_000_u64 {
+        let ns = START + packet * 4_000_000 + noise.below(1_000_000);
+        for there in [true, false] {
+            let (src, dst) = if there { (NEAR, FAR) } else { (FAR, NEAR) };
+            let clear = build::udp(src, dst, (20_001, 20_002), packet as u16, &noise.bytes(200));
+            let lost = there && packet % 250 == 77;
+            let delay = WAY + noise.below(20_000);
+            sent.push(Sent { there, ns, clear, shown: Shown::Clear, on_plain: true, lost, delay });
+        }
+        for again in (0..3).filter(|_| packet % 25 == 9) {
+            let clear = build::udp(NEAR, FAR, (3_784, 3_784), 0, &[7; 24]);
+            let (ns, delay) = (ns + 2_000_000 + again * 200_000, WAY + noise.below(900_000));
+            sent.push(Sent { there: true, ns, clear, shown: Shown::Clear, on_plain: true, lost: false, delay });
+        }
+    }
+    let (plain, tunnel) = captures("heartbeats-thrice", sent, |ns| ns + 3 * SECOND);
+    let report = json(&plain, &tunnel, &[]);
+    let own = direction(&report, true);
+    assert_eq!((own["lost_before_tunnel"].as_u64(), number(own, "uncovered_plain")), (Some(4), 0), "{own:#}");
+}
