@@ -322,7 +322,7 @@ fn a_gateway_that_frames_are_sent_to_would_get_the_answers() {
         frame
     };
     // The packets come from a router in between, which sends those of others, too.
-    let between = |n: u32| if n % 4 == 0 { in_clear(n) } else { build::on_link(&others(n), R1, R2) };
+    let between = |n: u32| if n.is_multiple_of(4) { in_clear(n) } else { build::on_link(&others(n), R1, R2) };
     type Frame<'f> = &'f dyn Fn(u32) -> Vec<u8>;
     let cases: [(&str, Frame<'_>, bool, &str); 6] = [
         ("between", &between, false, "note"),
