@@ -635,6 +635,14 @@ fn packets_that_are_encrypted_where_none_is_to_be_are_told() {
     let findings = check("encrypted", &[&list], both(&[&there, &back]));
     absent(&findings, "icv-invalid");
     says(&findings, "transform-mismatch", "does not encrypt, and 20 of 20 packets that verify");
+    // In clear, but a protocol of which nothing is known.
+    let unknown = |one: &Sender, n: u32| {
+        let mut packet = [&one.spi.to_be_bytes()[..], &n.to_be_bytes(), &[n as u8; 30], &[0, 253]].concat();
+        packet.extend(one.icv(&packet));
+        build::ipv4(one.src, one.dst, 50, n as u16, &packet)
+    };
+    let frames = (1..=60).flat_map(|n| [unknown(&there, n), unknown(&back, n)]).collect();
+    absent(&check("unknown", &[&list], frames), "transform-mismatch");
 }
 
 /// Tunnels with numbers that count on: the list has one that is idle, and the wire has another one, both ways. Nobody has mistyped both numbers of

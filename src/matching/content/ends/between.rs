@@ -201,7 +201,8 @@ impl Apart {
         self.way(way).ever().filter(|_| self.is_proved(way))
     }
 
-    /// How much differences of a way may vary. Equal packets that are closer together are told apart by their order alone.
+    /// By how much the differences of one way may vary. Equal packets that follow each other faster than that keep their order: nothing else tells which is
+    /// which.
     pub(super) fn varies(&self, way: i64) -> Option<i64> {
         self.way(way).around(WayApart::SLACK).map(|(least, most)| most.saturating_sub(least))
     }

@@ -91,7 +91,7 @@ impl Pace {
         self.back == other.back && self.size == other.size && self.alike == other.alike
     }
 
-    /// Whether both loads may fill a link equally, whatever that adds to each packet.
+    /// Whether both loads may have one bit rate on a link, for some number of octets that tunnel and link add to each packet.
     fn may_fill_as_much(&self, other: &Self) -> bool {
         let pads: &[f64] =
             if self.size == other.size { &[0.0] } else { &[-PADDED, -PADDED / 2.0, 0.0, PADDED / 2.0, PADDED] };

@@ -9,7 +9,7 @@ use crate::policy::lint::linux::model::{Entry, Host, Target, Verdict, kernel, ma
 use crate::policy::read::xfrm::{Direction, XfrmPolicy, selector_words};
 use crate::policy::{Problem, Selector, View};
 
-/// Selectors that a host lacks in some direction, and nothing there stands in place of them.
+/// Finds the selectors of a tunnel for which a host has no policy in some direction.
 pub(super) fn judge(
     view: &View<'_>,
     hosts: &mut [Host<'_>],

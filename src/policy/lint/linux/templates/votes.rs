@@ -5,8 +5,8 @@ use crate::policy::facts::router::Installed;
 use crate::policy::lint::linux::model::{Entry, Host, ends, kernel};
 use crate::policy::read::xfrm::{Template, XfrmPolicy};
 
-/// How many other facts have the value that is asked for, and how many the one that the state has: of the same tunnel at the host and
-/// at the peer, and of the peer's state with the same SPI. What was read counts: a correction speaks for nobody.
+/// How many other policies and states have the value that a template asks for, and how many the one that the state has. Those of the same tunnel at the
+/// host and at the peer count, and the peer's state with the same SPI; each as it was read, not as another finding corrects it.
 pub(super) fn count(
     hosts: &[Host<'_>],
     at: usize,
